@@ -6,6 +6,7 @@ status` and in the metrics, until it returns or is acknowledged. And an OpenSM t
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import labtest
@@ -237,20 +238,26 @@ class NoMaster(MissingCase):
     def test_standby(self):
         """One that is on standby knows a master, unless its own port is down."""
         cache = self.folder / "standby"
-        cache.mkdir()
+        shutil.copytree(pmlab.kept(self.cache, "plan").parent, cache / pmlab.kept(
+            self.cache, "plan").parent.name, ignore=lambda _, names: set(names) - {"plan"})
         host = self.lab.netlist.hosts[-1]
         with pmlab.open_sm(self.fabric, host=host, cache_dir=cache, sweep_interval=2, conf={
-                "sminfo_polling_timeout": 1000, "polling_retry_number": 2}) as standby:
+                "sminfo_polling_timeout": 1000, "polling_retry_number": 2}):
             for happen, name, finding in ((None, "standby", None),
                                           (self.fabric.lose, "discovering", "no master since "),
                                           (self.fabric.back, "standby", None)):
                 if happen:
                     happen(host)
-                state = test_status.wait_state(
-                    standby, lambda now: (now["sm_state"], now["no_master"] is not None)
-                    == (name, finding is not None))
+                def look():
+                    for path in cache.glob("*/state"):
+                        state = json.loads(path.read_text("utf-8"))
+                        if (state["sm_state"], state["no_master"] is not None) == (
+                                name, finding is not None):
+                            return path, state
+                    return None
+                path, state = simlab.poll_until(look, 60, name)
                 self.assertLess(state["sm_since"], state["time"] + 1)
-                done = subprocess.run([pmlab.CLI, "status", "-q", pmlab.kept(cache, "state")],
+                done = subprocess.run([pmlab.CLI, "status", "-q", path],
                                       capture_output=True, text=True, check=False, timeout=30)
                 self.assertEqual(done.returncode, int(finding is not None), done.stdout)
                 self.assertIn(finding or "", done.stdout)

@@ -264,9 +264,11 @@ class Live(labtest.Folders):
                   "LinkHeld": {'flapping_links(?=.*"on-hold")': 1},
                   "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
                   "MulticastIncomplete": {"multicast_incomplete": 1},
-                  "MasterUnknown": {"sm_no_master": 1}}
+                  "MasterUnknown": {"sm_no_master": 1}, "TwoMasters": {"sm_other_masters": 1},
+                  "ForeignMaster": {"sm_foreign_master": 1}}
         self.assertEqual({f"Portmajor{name}" for name in faults} | {
-            "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing", "PortmajorNoMaster"},
+            "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing", "PortmajorNoMaster",
+            "PortmajorNoStandby"},
                          ALERTS)
         for name, values in faults.items():
             self.edit(name, healthy, **values)

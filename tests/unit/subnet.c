@@ -766,6 +766,7 @@ static void begin_opensm(void)
 	cl_qmap_init(&osm->subn.node_guid_tbl);
 	cl_qmap_init(&osm->subn.prtn_pkey_tbl);
 	cl_qmap_init(&osm->subn.sw_guid_tbl);
+	cl_qmap_init(&osm->subn.sm_guid_tbl);
 	cl_ptr_vector_construct(&osm->subn.port_lid_tbl);
 	cl_ptr_vector_init(&osm->subn.port_lid_tbl, 0, 40);
 	osm->subn.max_ucast_lid_ho = IB_LID_UCAST_END_HO;

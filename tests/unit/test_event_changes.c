@@ -63,6 +63,10 @@ static json_t *make(const char *members)
 #define UNSET_LEAF(blocks, different)                                                    \
 	"{\"guid\": \"0x5\", \"name\": \"leaf5\", \"port\": 0, \"blocks\": " blocks      \
 	", \"different\": " different "}"
+#define MANAGERS(list) "{\"managers\": [" list "]}"
+#define MANAGER(state)                                                                   \
+	"{\"guid\": \"0x3\", \"name\": \"sm2\", \"sm_state\": \"" state                  \
+	"\", \"priority\": 4}"
 #define NO_DRAIN "{\"drained\": {\"list\": [], \"error\": null}}"
 
 static const struct row {
@@ -139,9 +143,30 @@ static const struct row {
 	{"standby", "{}", "{\"sm_state\": \"standby\"}",
 	 "notice opensm OpenSM is standby|"},
 	{"ended", "{}", "{\"running\": false}", "notice opensm OpenSM has ended|"},
-	{"another process", "{}", "{\"pid\": 8}",
+	{"another process", "{\"running\": false}", "{\"pid\": 8}",
 	 "notice opensm OpenSM 3 started, pid 8, with portmajor 1|"
 	 "notice opensm OpenSM is master|"},
+	{"killed", "{}", "{\"pid\": 8}",
+	 "warning opensm the last OpenSM (pid 7) was killed or has crashed|"
+	 "notice opensm OpenSM 3 started, pid 8, with portmajor 1|"
+	 "notice opensm OpenSM is master|"},
+	{"a standby", "{}", MANAGERS(MANAGER("standby")),
+	 "notice opensm port 0x3 (sm2) is standby, priority 4|"},
+	{"the standby goes", MANAGERS(MANAGER("standby")), MANAGERS(""),
+	 "warning opensm port 0x3 (sm2), a standby, has gone|"},
+	{"the former master goes", MANAGERS(MANAGER("master")), MANAGERS(""),
+	 "warning opensm port 0x3 (sm2), the former master, has gone|"},
+	{"the standby stays", MANAGERS(MANAGER("standby")), MANAGERS(MANAGER("standby")),
+	 ""},
+	{"two masters", MANAGERS(MANAGER("standby")), MANAGERS(MANAGER("master")),
+	 "error master two masters of one fabric: the other is OpenSM of port 0x3 "
+	 "(sm2)|"},
+	{"another master", "{\"sm_state\": \"standby\"}",
+	 "{\"sm_state\": \"standby\", \"managers\": [" MANAGER("master") "]}",
+	 "notice opensm port 0x3 (sm2) is master, priority 4|"},
+	{"a takeover by a standby",
+	 "{\"sm_state\": \"standby\", \"managers\": [" MANAGER("master") "]}",
+	 MANAGERS(""), "notice opensm OpenSM is master|"},
 	{"rebalancing", "{}",
 	 "{\"balance\": {\"rebalancing\": true, \"blocks_off\": 36}}",
 	 "info balance rebalancing: 36 LFT blocks are not the plan's|"},

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "engine/clock.h"
+#include "io/managers.h"
 #include "io/mastership.h"
 
 #include <stdlib.h>
@@ -133,6 +134,64 @@ static void test_locked(void **state)
 	stop(osm);
 }
 
+/* Looks at managers; "GUID state priority, .." of those that are known then. */
+static const char *look_at_others(struct managers *m, osm_opensm_t *osm, uint8_t state,
+				  bool resting)
+{
+	static char text[200];
+	size_t used = 0;
+
+	osm->subn.sm_state = state;
+	managers_look(m, osm, resting);
+	*text = '\0';
+	for (uint32_t i = 0; i < m->num; i++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%x %s %s %u", i ? ", " : "",
+			(unsigned int)m->list[i].guid, m->list[i].name,
+			managers_state_name(m->list[i].state), m->list[i].priority);
+	return text;
+}
+
+/* A standby knows its master; a master forgets states of others only in its sweeps. */
+static void test_managers(void **state)
+{
+	osm_opensm_t *osm = start();
+	char name[] = "sm2";
+	osm_node_t node = {.print_desc = name};
+	osm_remote_sm_t other = {.smi = {.guid = cl_hton64(0x17), .pri_state = 0x52}};
+	struct managers m = {.num = 0};
+
+	cl_qmap_init(&osm->subn.sm_guid_tbl);
+	port.p_node = &node;
+	found = true;
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, true), "");
+	cl_qmap_insert(&osm->subn.sm_guid_tbl, other.smi.guid, &other.map_item);
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, false), "");
+	assert_true(managers_look(&m, osm, true));
+	m.list[0].since = 7;
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, true),
+			    "17 sm2 standby 5");
+	assert_int_equal(m.list[0].since, 7);
+	other.smi.pri_state = 0x50;
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, false),
+			    "17 sm2 standby 5");
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_DISCOVERING, true),
+			    "17 sm2 standby 5");
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, true), "");
+	osm->sm.master_sm_guid = cl_hton64(0x17);
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_STANDBY, false),
+			    "17 sm2 master 5");
+	assert_true(m.list[0].since > 7);
+	cl_qmap_remove_all(&osm->subn.sm_guid_tbl);
+	port.p_node = NULL;
+	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_STANDBY, false),
+			    "17  master 0");
+	assert_int_equal(pthread_rwlock_wrlock(&osm->lock.lock), 0);
+	assert_false(managers_look(&m, osm, true));
+	assert_int_equal(pthread_rwlock_unlock(&osm->lock.lock), 0);
+	stop(osm);
+}
+
 static void test_describe(void **state)
 {
 	struct mastership m = {
@@ -155,7 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_port),	  cmocka_unit_test(test_others),
 		cmocka_unit_test(test_discovery), cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_describe),
+		cmocka_unit_test(test_describe),  cmocka_unit_test(test_managers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

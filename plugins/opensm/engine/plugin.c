@@ -149,13 +149,12 @@ static void answer_requests(struct plugin *plugin)
 /* Takes over what the former master of the fabric knew, beside its plan. */
 static void inherit(struct plugin *plugin)
 {
-	bool in_use;
-	char *place = store_take_source(plugin->store, &in_use);
+	char *place = store_take_source(plugin->store);
 
 	if (place && plugin->requests)
 		kept_requests_inherit(plugin->requests, place);
 	if (place && plugin->state)
-		state_inherit(plugin->state, place, in_use);
+		state_inherit(plugin->state, place);
 	free(place);
 }
 

@@ -53,6 +53,7 @@
  *       mastership     whether OpenSM is the master or knows one
  *       places         what is at another place than drawn        no OpenSM
  *       missing_drawn  missing parts, corrected by the drawing    no OpenSM
+ *       managers       other subnet managers of the fabric
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
  *       host_flaps     hosts whose links go down again and again  no OpenSM
  *       slow_hosts     hosts' links that are slower than others   no OpenSM

@@ -35,6 +35,16 @@ void activity_note_phase(struct activity *activity, enum sweep_phase phase)
 	pthread_mutex_unlock(&activity->lock);
 }
 
+bool activity_is_idle(struct activity *activity)
+{
+	bool idle;
+
+	pthread_mutex_lock(&activity->lock);
+	idle = activity->phase_known && activity->phase == PHASE_IDLE;
+	pthread_mutex_unlock(&activity->lock);
+	return idle;
+}
+
 double activity_longest_discovery(struct activity *activity)
 {
 	double longest_ms;

@@ -72,6 +72,8 @@ struct activity {
 };
 
 void activity_note_phase(struct activity *activity, enum sweep_phase phase);
+/* Whether the last sweep has ended, and no other has begun. */
+bool activity_is_idle(struct activity *activity);
 /* The duration of the longest discovery that came to an end; 0: none did. */
 double activity_longest_discovery(struct activity *activity);
 

@@ -332,12 +332,99 @@ static void note_text(struct events *events, const struct text *text,
 
 /* ---- OpenSM and its engine ---- */
 
+/* The manager of the list with this GUID, or NULL. */
+static const json_t *find_manager(const json_t *document, const char *guid)
+{
+	const json_t *list = json_object_get(document, "managers"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		if (guid && is_text(one, "guid", guid))
+			return one;
+	}
+	return NULL;
+}
+
+/* `port 0x0002c903000a1105 (sm2)` */
+static void name_manager(const json_t *one, char name[NAME])
+{
+	const char *guid = text_of(one, "guid"), *node = text_of(one, "name");
+
+	snprintf(name, NAME, "port %s%s%.40s%s", guid ? guid : "?", node ? " (" : "",
+		 node ? node : "", node ? ")" : "");
+}
+
+/* A manager that is new, or in another state than before. */
+static void note_manager(struct events *events, const json_t *one, bool master)
+{
+	json_int_t priority = number_of(one, "priority");
+	char name[NAME];
+
+	name_manager(one, name);
+	if (master && is_text(one, "sm_state", "master"))
+		events_note(events, EVENT_ERROR, "master",
+			    "two masters of one fabric: the other is OpenSM of %s", name);
+	else
+		events_note(events, EVENT_NOTICE, "opensm",
+			    "%s is %s, priority %" JSON_INTEGER_FORMAT, name,
+			    text_of(one, "sm_state"), priority);
+}
+
+static bool is_foreign(const json_t *manager)
+{
+	return json_is_true(json_object_get(manager, "foreign"));
+}
+
+static void note_foreign(struct events *events, const json_t *one)
+{
+	char name[NAME];
+
+	name_manager(one, name);
+	events_note(events, EVENT_WARNING, "master",
+		    "%s is the master and has no portmajor, or plans are not copied",
+		    name);
+}
+
+/* A master tells as well which others have gone. */
+static void note_managers(struct events *events, const json_t *before, const json_t *now)
+{
+	bool master = is_text(now, "sm_state", "master");
+	const json_t *one, *old;
+	char name[NAME];
+	size_t i;
+
+	json_array_foreach(json_object_get(now, "managers"), i, one) {
+		const char *state = text_of(one, "sm_state");
+
+		old = find_manager(before, text_of(one, "guid"));
+		if (state && (!old || !is_text(old, "sm_state", state)))
+			note_manager(events, one, master);
+		if (is_foreign(one) && !is_foreign(old))
+			note_foreign(events, one);
+	}
+	if (!master || !is_text(before, "sm_state", "master"))
+		return;
+	json_array_foreach(json_object_get(before, "managers"), i, one) {
+		if (find_manager(now, text_of(one, "guid")))
+			continue;
+		name_manager(one, name);
+		events_note(events, EVENT_WARNING, "opensm", "%s, %s, has gone", name,
+			    is_text(one, "sm_state", "master") ? "the former master"
+							       : "a standby");
+	}
+}
+
 static void note_opensm(struct events *events, const json_t *before, const json_t *now)
 {
 	const char *sm = text_of(now, "sm_state");
 	bool new = number_of(before, "started") != number_of(now, "started") ||
 		   number_of(before, "pid") != number_of(now, "pid");
 
+	if (json_is_true(json_object_get(before, "running")) && new)
+		events_note(events, EVENT_WARNING, "opensm",
+			    "the last OpenSM (pid %" JSON_INTEGER_FORMAT
+			    ") was killed or has crashed",
+			    number_of(before, "pid"));
 	if (new)
 		events_note(events, EVENT_NOTICE, "opensm",
 			    "%s started, pid %" JSON_INTEGER_FORMAT ", with portmajor %s",
@@ -396,6 +483,7 @@ static void note_balance(struct events *events, const json_t *before, const json
 void event_changes_note(struct events *events, const json_t *before, const json_t *now)
 {
 	note_opensm(events, before, now);
+	note_managers(events, before, now);
 	note_engine(events, before, now);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		note_list(events, &lists[i], before, now);

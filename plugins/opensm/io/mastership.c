@@ -2,23 +2,10 @@
 /* Looks whether OpenSM is the master or knows one. */
 #include "mastership.h"
 
+#include "managers.h"
 #include "engine/clock.h"
 
 #include <portmajor/json/values.h>
-
-static const char *name_state(uint8_t state)
-{
-	switch (state) {
-	case IB_SMINFO_STATE_DISCOVERING:
-		return "discovering";
-	case IB_SMINFO_STATE_STANDBY:
-		return "standby";
-	case IB_SMINFO_STATE_MASTER:
-		return "master";
-	default:
-		return "not active";
-	}
-}
 
 /*
  * Looks at OpenSM's port as its last sweep left it. OpenSM drops a port that is down, and
@@ -80,7 +67,7 @@ int mastership_describe(const struct mastership *mastership, bool running,
 
 	return json_object_update_new(document,
 				      json_pack("{s:s, s:I, s:o}", "sm_state",
-						name_state(mastership->state), "sm_since",
-						(json_int_t)mastership->since,
+						managers_state_name(mastership->state),
+						"sm_since", (json_int_t)mastership->since,
 						"no_master", pm_json_text(alone)));
 }

@@ -116,9 +116,9 @@ double state_write(struct state *state, const struct known_hosts *hosts,
 /*
  * Takes over missing parts, with their times and names, from the state of another place
  * (store_take_source), whose OpenSM was the master of this fabric: they are no events
- * here. in_use: that OpenSM runs. On the writer's thread, before state_write.
+ * here. On the writer's thread, before state_write.
  */
-void state_inherit(struct state *state, const char *place, bool in_use);
+void state_inherit(struct state *state, const char *place);
 
 /* The last complete document, NULL: none yet, and how many there were; likewise. */
 const json_t *state_written(const struct state *state, uint64_t *times);

@@ -448,7 +448,10 @@ static json_int_t find_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &there) ? 0 : (json_int_t)there.st_ino;
 }
 
-/* Makes a document that shares nothing with the next one: another thread frees it. */
+/*
+ * Makes a document that shares nothing with the next one: another thread frees it. The
+ * writer adds `degraded_hosts` and `changed`.
+ */
 json_t *state_make_document(const struct state *state, const struct state_facts *facts)
 {
 	const struct pm_json_member members[] = {
@@ -459,6 +462,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"sm_state", json_string("")},
 		{"sm_since", json_integer(0)},
 		{"no_master", json_null()},
+		{"managers", json_null()},
 		{"opensm", json_string(OSM_VERSION)},
 		{"plugin", json_string(PORTMAJOR_VERSION)},
 		{"pid", json_integer(getpid())},
@@ -480,10 +484,8 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"flapping_hosts", json_null()},
 		{"sweep", state_make_sweep(state)},
 		{"degraded_links", make_degraded(facts)},
-		{"degraded_hosts", json_null()},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
-		{"changed", json_null()},
 		{"drained", make_drains(state, facts)},
 		{"unset", make_unset(state, facts)},
 		{"unreachable", make_unreachable(facts)},

@@ -111,6 +111,33 @@ static void print_condition(FILE *out, const struct condition *is, const json_t 
 	fprintf(out, "%s{%s} %d\n", is->name, labels, holds);
 }
 
+static void print_managers(FILE *out, const json_t *document, const char *labels)
+{
+	const char *own = json_string_value(json_object_get(document, "sm_state")),
+		   *state;
+	bool master = own && !strcmp(own, "master") &&
+		      json_is_true(json_object_get(document, "running"));
+	uint32_t standbys = 0, masters = 0, foreign = 0;
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "managers"), i, one) {
+		state = json_string_value(json_object_get(one, "sm_state"));
+		standbys += master && state && !strcmp(state, "standby");
+		masters += master && state && !strcmp(state, "master");
+		foreign += json_is_true(json_object_get(one, "foreign"));
+	}
+	prometheus_print_head(out, "portmajor_sm_standbys",
+			      "Standbys that this master knows");
+	fprintf(out, "portmajor_sm_standbys{%s} %u\n", labels, standbys);
+	prometheus_print_head(out, "portmajor_sm_other_masters",
+			      "Other masters that this master knows");
+	fprintf(out, "portmajor_sm_other_masters{%s} %u\n", labels, masters);
+	prometheus_print_head(out, "portmajor_sm_foreign_master",
+			      "1 if this standby's master has no plan here");
+	fprintf(out, "portmajor_sm_foreign_master{%s} %u\n", labels, foreign);
+}
+
 static uint32_t count_damped(const json_t *document, enum pm_damping_state state)
 {
 	const char *name = pm_damping_state_name(state), *has;
@@ -151,6 +178,7 @@ int state_print_metrics(FILE *out, const void *arg)
 	prometheus_print_rows(out, state_total_rows, &totals, 1);
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
 		print_condition(out, &conditions[i], document, labels);
+	print_managers(out, document, labels);
 	print_flap_counts(out, document, labels);
 	activity_print_metrics(out, document, labels);
 	return 0;

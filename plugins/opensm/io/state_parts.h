@@ -10,6 +10,7 @@
 #ifndef PORTMAJOR_STATE_PARTS_H
 #define PORTMAJOR_STATE_PARTS_H
 
+#include "managers.h"
 #include "mastership.h"
 #include "missing_kept.h"
 #include "places.h"
@@ -94,8 +95,10 @@ struct state {
 	bool spare_used;   /* the state's spare has content */
 	bool unsaved;	   /* as last noted as an event */
 	struct mastership mastership;
+	struct managers managers;
 	struct missing_kept missing;
 	struct places places;
+	bool rested;	   /* OpenSM did not sweep when the state was last written */
 	bool begun;	   /* `missing` has the data of the last process */
 	json_t *inherited; /* the state of the former master, until it is used; or NULL */
 	json_t *previous;  /* the last document compared for events, or NULL */

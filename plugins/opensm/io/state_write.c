@@ -142,6 +142,9 @@ static int complete(struct state *state, json_t *document,
 				    "port_guid", pm_json_guid(store_guid(state->store)),
 				    "port_errors", make_port_errors(state, hosts)));
 	rc |= mastership_describe(&state->mastership, running, document);
+	rc |= json_object_set_new(document, "managers",
+				  managers_describe(&state->managers));
+	state->rested = activity_is_idle(&state->activity);
 	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan))
 		rc |= json_object_update_new(plan,
@@ -229,7 +232,7 @@ static json_t *load_state(const char *file)
 		       : NULL;
 }
 
-void state_inherit(struct state *state, const char *place, bool in_use)
+void state_inherit(struct state *state, const char *place)
 {
 	char *file;
 
@@ -238,11 +241,6 @@ void state_inherit(struct state *state, const char *place, bool in_use)
 	json_decref(state->inherited);
 	state->inherited = load_state(file);
 	free(file);
-	if (!in_use && json_is_true(json_object_get(state->inherited, "running")))
-		events_note(state->events, EVENT_WARNING, "opensm",
-			    "the former master, OpenSM of port %s, was killed or has "
-			    "crashed",
-			    text_of(state->inherited, "port_guid"));
 }
 
 /* Has missing parts known as by the former master: they are no news. */
@@ -388,15 +386,45 @@ static bool has_news(struct state *state, bool last)
 	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
-/* Whether OpenSM has another state, or has lost or found a master. */
+/*
+ * Notes whether a standby's master is without a plan in the cache folder, some time after
+ * it was found: it has no portmajor then, or plans are not copied between the machines.
+ */
+static bool judge_foreign(struct state *state)
+{
+	bool standby = state->mastership.state == IB_SMINFO_STATE_STANDBY;
+	bool changed = false;
+
+	for (uint32_t i = 0; i < state->managers.num; i++) {
+		struct manager *one = &state->managers.list[i];
+		bool foreign = standby && one->state == IB_SMINFO_STATE_MASTER &&
+			       time(NULL) - one->since > MANAGERS_FOREIGN_S &&
+			       !store_has_plan_of(state->store, one->guid);
+
+		changed |= foreign != one->foreign;
+		one->foreign = foreign;
+	}
+	return changed;
+}
+
+/*
+ * Whether OpenSM has another state, has lost or found a master or other managers, or has
+ * ended a sweep.
+ */
 static bool look_at_mastership(struct state *state)
 {
 	double longest_ms = activity_longest_discovery(&state->activity);
-	bool changed;
+	bool resting = activity_is_idle(&state->activity), changed;
 
 	worker_enter(state->writer);
 	changed = mastership_look(&state->mastership, state->osm, longest_ms);
+	changed |= managers_look(&state->managers, state->osm, resting);
 	worker_leave(state->writer);
+	/* OpenSM does not report that a discovery has ended in standby. */
+	if (state->mastership.state == IB_SMINFO_STATE_STANDBY && !resting)
+		activity_note_phase(&state->activity, PHASE_IDLE);
+	changed |= judge_foreign(state);
+	changed |= resting && !state->rested;
 	return changed;
 }
 

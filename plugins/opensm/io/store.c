@@ -644,17 +644,27 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 	return rc == -ENOENT ? 0 : rc;
 }
 
-char *store_take_source(struct store *store, bool *in_use)
+bool store_has_plan_of(const struct store *store, uint64_t port_guid)
+{
+	char *path;
+	bool has;
+
+	if (asprintf(&path, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/%s", store->cache,
+		     port_guid, kept_name[KEPT_PLAN]) < 0)
+		return true; /* unknown */
+	has = !access(path, F_OK);
+	free(path);
+	return has;
+}
+
+char *store_take_source(struct store *store)
 {
 	char *source;
-	int lock = -1;
 
 	hold(store);
 	source = store->source;
 	store->source = NULL;
 	release(store);
-	*in_use = source && lock_place(source, &lock) == -EWOULDBLOCK;
-	unlock(&lock);
 	return source;
 }
 

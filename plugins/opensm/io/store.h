@@ -119,12 +119,14 @@ bool store_has_plan(struct store *store);
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
+/* Whether the cache folder has a plan of this port. On the writer's thread. */
+bool store_has_plan_of(const struct store *store, uint64_t port_guid);
+
 /*
  * The place, with a slash at its end, whose plan was taken over since the last call, or
- * NULL; the caller frees it. *in_use: a process has locked it. Its files stay until this
- * is called. On the writer's thread.
+ * NULL; the caller frees it. Its files stay until this is called. On the writer's thread.
  */
-char *store_take_source(struct store *store, bool *in_use);
+char *store_take_source(struct store *store);
 
 /* Have the plans, and the holds, written after a change. They wait for no file. */
 void store_save(struct store *store, struct planning *planning);

@@ -8,6 +8,7 @@
 #include "expected.h"
 #include "json.h"
 #include "missing_output.h"
+#include "one_fabric.h"
 #include "state_text.h"
 #include "repeat.h"
 #include "text.h"
@@ -35,6 +36,11 @@ static json_t *describe_status(const char *path, const struct status *status,
 	json_object_set_new(object, "findings", list);
 	json_object_set_new(object, "missing_nodes", pm_json_text(nodes));
 	free(nodes);
+	json_object_set_new(object, "master",
+			    status->master
+				    ? pm_json_text(cli_json_text(
+					      status->master->state.root, "port_guid"))
+				    : json_null());
 	json_object_set_new(object, "cables",
 			    status->cables ? json_incref(status->cables) : json_null());
 	json_object_set(object, "state", status->state.root);
@@ -107,36 +113,47 @@ static int judge_and_print(const char *path, struct status *status,
 	return rc;
 }
 
-static int show_state(const char *path, const struct request *request, time_t *old)
+/* Shows a state that was read. */
+static int show_state(struct status *status, const struct request *request, time_t *old)
 {
-	struct status status = {
-		.path = path, .max_age = request->max_age, .expected = request->expect};
-	int rc = state_file_read(path, &status.state);
+	int rc = compare_cables(status, status->path);
 
-	if (rc == EXIT_FINE)
-		rc = compare_cables(&status, path);
-	if (rc == EXIT_FINE)
-		rc = judge_and_print(path, &status, request, old);
-	json_decref(status.cables);
-	state_file_free(&status.state);
-	return rc;
+	return rc == EXIT_FINE ? judge_and_print(status->path, status, request, old) : rc;
 }
 
-/* Prints the states of all fabrics; returns the worst exit status. */
-static int show_each(const struct cache_paths *paths, const struct request *request,
+/* Prints the states of these files; returns the worst exit status. */
+static int show_each(char *const *paths, size_t count, const struct request *request,
 		     time_t *old)
 {
-	int worst = EXIT_FINE;
+	bool apart = !request->output.json && !request->output.quiet && !request->watch;
+	struct status *list = calloc(count, sizeof(*list));
+	int worst = EXIT_FINE, status;
 
-	for (size_t i = 0; i < paths->count; i++) {
-		int status;
-
-		if (i && !request->output.json && !request->output.quiet &&
-		    !request->watch)
+	if (!list)
+		cli_no_memory();
+	for (size_t i = 0; i < count; i++) {
+		list[i] = (struct status){.path = paths[i],
+					  .max_age = request->max_age,
+					  .expected = request->expect};
+		status = state_file_read(paths[i], &list[i].state);
+		if (status == EXIT_FINE)
+			continue;
+		worst = status;
+		state_file_free(&list[i].state);
+		list[i].state.root = NULL;
+	}
+	one_fabric_find(list, count);
+	for (size_t i = 0; i < count; i++) {
+		if (i && apart)
 			putchar('\n');
-		status = show_state(paths->path[i], request, old);
+		status = list[i].state.root ? show_state(&list[i], request, old) : worst;
 		worst = status > worst ? status : worst;
 	}
+	for (size_t i = 0; i < count; i++) {
+		json_decref(list[i].cables);
+		state_file_free(&list[i].state);
+	}
+	free(list);
 	return worst;
 }
 
@@ -155,7 +172,7 @@ static int show_all(const struct request *request, time_t *old)
 				  "--expect is of one fabric: name its FILE, one of %s",
 				  wanted);
 	else
-		status = show_each(&paths, request, old);
+		status = show_each(paths.path, paths.count, request, old);
 	free(wanted);
 	cache_paths_free(&paths);
 	return status;
@@ -166,9 +183,9 @@ static int show_all(const struct request *request, time_t *old)
 static int show_states(const void *arg, time_t *old)
 {
 	const struct request *request = arg;
+	char *file = (char *)(uintptr_t)request->file; /* it is only read */
 
-	return request->file ? show_state(request->file, request, old)
-			     : show_all(request, old);
+	return file ? show_each(&file, 1, request, old) : show_all(request, old);
 }
 
 /* A killed OpenSM writes no end to its file. */

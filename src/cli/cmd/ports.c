@@ -190,12 +190,20 @@ static bool is_master(const struct cli_port *port)
 	return !strcmp(cli_json_text(port->state, "sm_state"), "master");
 }
 
+bool cli_port_is_master(const struct cli_port *port, bool routes)
+{
+	return !port->stopped && is_master(port) &&
+	       json_is_true(json_object_get(port->state, "running")) &&
+	       !(routes && json_is_object(json_object_get(port->state, "shadow")));
+}
+
+/* Running masters: what others say of the same parts adds nothing. */
 static void put_masters_first(struct cli_ports *ports)
 {
 	for (size_t i = 0, masters = 0; i < ports->num; i++) {
 		struct cli_port port = ports->list[i];
 
-		if (!is_master(&port))
+		if (!cli_port_is_master(&port, false))
 			continue;
 		memmove(&ports->list[masters + 1], &ports->list[masters],
 			(i - masters) * sizeof(port));
@@ -251,13 +259,6 @@ void cli_ports_free(struct cli_ports *ports)
 	}
 	free(ports->list);
 	free(ports->wanted);
-}
-
-bool cli_port_is_master(const struct cli_port *port, bool routes)
-{
-	return !port->stopped && is_master(port) &&
-	       json_is_true(json_object_get(port->state, "running")) &&
-	       !(routes && json_is_object(json_object_get(port->state, "shadow")));
 }
 
 /* ---- Requests ---- */

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "ends.h"
 #include "json.h"
+#include "managers_output.h"
 #include "missing_output.h"
 #include "output.h"
 #include "text.h"
@@ -440,15 +441,44 @@ static bool lives(const struct status *status)
 	       (!kill((pid_t)pid, 0) || errno == EPERM);
 }
 
+/* Whether a master knows a standby. */
+static bool has_standby(const struct state_file *state)
+{
+	const json_t *managers = state_file_member(state, "managers"), *one;
+	size_t i;
+
+	json_array_foreach(managers, i, one) {
+		if (!strcmp(cli_json_text(one, "sm_state"), "standby"))
+			return true;
+	}
+	return false;
+}
+
+/* Adds the end of OpenSM, and which one of this machine is the master instead. */
+static void add_end(const struct status *status, const char *what,
+		    struct findings *findings)
+{
+	const struct status *master = status->master;
+
+	if (!master)
+		add_finding(findings, "process", "%s", what);
+	else
+		add_finding(findings, "process",
+			    "%s; the master is that of port %s, %s standby", what,
+			    cli_json_text(master->state.root, "port_guid"),
+			    has_standby(&master->state) ? "with a" : "without a");
+}
+
 /* Judges whether OpenSM runs and writes its state. */
 static void judge_process(const struct status *status, struct findings *findings)
 {
 	if (status->state.killed)
-		add_finding(
-			findings, "process",
-			"OpenSM was killed or has crashed: no process holds the lock of its folder");
+		add_end(status,
+			"OpenSM was killed or has crashed: no process holds the lock of "
+			"its folder",
+			findings);
 	else if (!status->state.running)
-		add_finding(findings, "process", "OpenSM has ended");
+		add_end(status, "OpenSM has ended", findings);
 	else if (status->age > (json_int_t)status->max_age && lives(status))
 		add_finding(findings, "process",
 			    "OpenSM (pid %" JSON_INTEGER_FORMAT
@@ -462,12 +492,49 @@ static void judge_process(const struct status *status, struct findings *findings
 			    status->age);
 }
 
+/* Judges the other subnet managers that OpenSM knows. */
+static void judge_managers(const struct status *status, struct findings *findings)
+{
+	const json_t *managers = state_file_member(&status->state, "managers"), *one;
+	bool master = !strcmp(status->state.sm, "master"), told = false;
+	char since[CLI_TEXT_WHEN];
+	size_t i;
+
+	json_array_foreach(managers, i, one) {
+		char *name = cli_manager_name(one);
+
+		cli_text_when(cli_json_number(one, "since"), since);
+		if (master && !strcmp(cli_json_text(one, "sm_state"), "master")) {
+			add_finding(
+				findings, "master",
+				"two masters of one fabric, since %s: the other is %s; "
+				"end one of them",
+				since, name);
+			told = true;
+		} else if (json_is_true(json_object_get(one, "foreign"))) {
+			add_finding(findings, "master",
+				    "the master is %s, since %s, and there is no plan "
+				    "of it here: it has no portmajor, or plans are not "
+				    "copied between the machines",
+				    name, since);
+		}
+		free(name);
+	}
+	if (master && status->master && !told)
+		add_finding(findings, "master",
+			    "two masters of one fabric: the other is OpenSM of port %s; "
+			    "end one of them",
+			    cli_json_text(status->master->state.root, "port_guid"));
+}
+
 /* Judges whether anybody runs the fabric, as far as this OpenSM knows. */
 static void judge_master(const struct status *status, struct findings *findings)
 {
 	const struct state_file *state = &status->state;
 	char since[CLI_TEXT_WHEN];
 
+	if (state->running)
+		judge_managers(status, findings);
 	if (state->running && state->no_master)
 		add_finding(findings, "master",
 			    "no master since %s: %s; the fabric is as last known",
@@ -506,6 +573,9 @@ void findings_judge(const struct status *status, struct findings *findings)
 	const struct state_file *state = &status->state;
 	bool master = !strcmp(state->sm, "master");
 
+	/* What a former master knew of the fabric is its successor's to tell. */
+	if (!state->running && status->master)
+		master = false;
 	judge_process(status, findings);
 	judge_master(status, findings);
 	judge_files(status, findings);

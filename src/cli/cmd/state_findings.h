@@ -9,10 +9,11 @@
 struct status {
 	const char *path; /* of the state's file */
 	struct state_file state;
-	json_int_t age;	      /* of the state, seconds, at least 0 */
-	uint32_t max_age;     /* seconds: an older state is a finding */
-	const char *expected; /* file of the intended cabling, or NULL .. */
-	json_t *cables;	      /* .. and the differences; NULL: not compared */
+	json_int_t age;		     /* of the state, seconds, at least 0 */
+	uint32_t max_age;	     /* seconds: an older state is a finding */
+	const char *expected;	     /* file of the intended cabling, or NULL .. */
+	json_t *cables;		     /* .. and the differences; NULL: not compared */
+	const struct status *master; /* another running master of the fabric, or NULL */
 };
 
 #define MAX_FINDINGS 30

@@ -4,6 +4,7 @@
 
 #include "ends.h"
 #include "json.h"
+#include "managers_output.h"
 #include "missing_output.h"
 #include "output.h"
 #include "text.h"
@@ -296,6 +297,12 @@ static void print_sweep(const json_t *sweep)
 		       cli_json_number(sweep, "traps"));
 }
 
+/* Whether another OpenSM of this machine is the master now, and knows the fabric. */
+static bool is_succeeded(const struct status *status)
+{
+	return !status->state.running && status->master;
+}
+
 /* Prints which OpenSM it is, and what it does. */
 static void print_process(const struct status *status)
 {
@@ -306,7 +313,10 @@ static void print_process(const struct status *status)
 	cli_text_print(root, ", pid {#pid}, state written ");
 	printf("%" JSON_INTEGER_FORMAT, status->age);
 	cli_text_print(root, " s ago by portmajor {plugin}\n");
+	if (is_succeeded(status))
+		return;
 	print_engine(&status->state, status->age);
+	cli_managers_print(state_file_member(&status->state, "managers"));
 	if (*cli_json_text(root, "phase"))
 		cli_text_print(root, "phase       {phase}\n");
 	print_sweep(state_file_member(&status->state, "sweep"));
@@ -358,6 +368,8 @@ void status_print(const struct status *status)
 	const json_t *balance = state_file_member(state, "balance");
 
 	print_process(status);
+	if (is_succeeded(status))
+		return;
 	if (json_is_object(state_file_member(state, "shadow")))
 		print_shadow(state_file_member(state, "shadow"));
 	print_run(state);
