@@ -137,6 +137,16 @@ static int set_event_command(struct pm_config *config, const char *value)
 	return set_path(value, config->event_command);
 }
 
+static int set_event_command_severity(struct pm_config *config, const char *value)
+{
+	return pm_event_severity_parse(value, &config->event_command_severity);
+}
+
+static int set_event_command_kinds(struct pm_config *config, const char *value)
+{
+	return pm_event_kinds_parse(value, &config->event_command_kinds);
+}
+
 static int set_port_error_limit(struct pm_config *config, const char *value)
 {
 	return set_number(value, 0, PM_PORT_ERROR_LIMIT_MAX, &config->port_error_limit);
@@ -182,6 +192,11 @@ static const struct {
 	{"event_syslog", set_event_syslog, A_FLAG, FIELD(event_syslog), PM_CONFIG_LIVE},
 	{"event_command", set_event_command, "the absolute path of a program",
 	 FIELD(event_command), PM_CONFIG_LIVE},
+	{"event_command_severity", set_event_command_severity,
+	 "error, warning, notice or info", FIELD(event_command_severity), PM_CONFIG_LIVE},
+	{"event_command_kinds", set_event_command_kinds,
+	 "kinds of portmajor-events(1), separated by commas", FIELD(event_command_kinds),
+	 PM_CONFIG_LIVE},
 	{"port_error_limit", set_port_error_limit,
 	 "0 to " TEXT_OF(PM_PORT_ERROR_LIMIT_MAX) " errors", FIELD(port_error_limit),
 	 PM_CONFIG_LIVE},
@@ -203,6 +218,7 @@ void pm_config_init(struct pm_config *config)
 		.rebalance_auto = true,
 		.rebalance_rate = 1000,
 		.event_syslog = true,
+		.event_command_severity = EVENT_INFO,
 		.port_error_limit = 10,
 	};
 }

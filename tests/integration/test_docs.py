@@ -114,6 +114,22 @@ class Pages(unittest.TestCase):
         self.assertIn(f"shows {['no', 'one', 'two', 'three', 'four', 'five'][shown]} of each kind",
                       " ".join(self.read("portmajor-report.1").split()))
 
+    def test_kinds_of_events_are_described(self):
+        """Those of the list, which event_command_kinds takes, and those that the plugin notes."""
+        source = (pmlab.ROOT / "src/files/event_kinds.c").read_text("ascii")
+        kinds = set(re.findall(r'"(\w+)"', source[source.index("pm_event_kinds[]"):
+                                                 source.index("NULL,")]))
+        page = (pmlab.ROOT / "docs/man/portmajor-events.1.rst").read_text("utf-8")
+        page = page[page.index("The kinds:"):page.index("Events that cannot be written")]
+        self.assertEqual(set(re.findall(r"\w+", " ".join(re.findall(r"^\*\*.*$", page, re.M)))),
+                         kinds)
+        noted = set()
+        for path in (pmlab.ROOT / "plugins/opensm").glob("*/*.c"):
+            text = path.read_text("ascii")
+            noted |= set(re.findall(r'EVENT_[A-Z]+,\s+"(\w+)"', text))
+        self.assertGreater(len(noted), 15)
+        self.assertLessEqual(noted, kinds)
+
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
         source = (pmlab.ROOT / "src" / "files" / "config.c").read_text(encoding="ascii")

@@ -388,6 +388,8 @@ static void test_compare(void **state)
 		{"rebalance request\nrebalance_rate 5\nevent_syslog no\n"
 		 "event_command /bin/true\nrole io guid 7\n",
 		 "rebalance, rebalance_rate, event_syslog, event_command, role", ""},
+		{"event_command_severity warning\nevent_command_kinds missing,held\n",
+		 "event_command_severity, event_command_kinds", ""},
 	};
 
 	for_each_row(row, rows) {

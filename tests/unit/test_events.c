@@ -30,7 +30,7 @@ static const char *read_text(const char *from)
 
 static struct events *start(const char *command)
 {
-	struct pm_config config = {.event_syslog = false};
+	struct pm_config config = {.event_command_severity = EVENT_INFO};
 
 	snprintf(config.event_command, sizeof(config.event_command), "%s", command);
 	unlink(path);
@@ -244,7 +244,7 @@ static void test_command(void **state)
 /* A command counts for events from then on, until there is none. */
 static void test_other_command(void **state)
 {
-	struct pm_config config = {.event_syslog = false};
+	struct pm_config config = {.event_command_severity = EVENT_INFO};
 	char command[64], told[64], body[160];
 	struct events *events = start("");
 
@@ -263,6 +263,58 @@ static void test_other_command(void **state)
 	finish(events);
 	assert_null(strchr(strchr(read_text(told), '\n') + 1, '\n'));
 	assert_non_null(strstr(read_text(told), " info run second\n"));
+	events_stop(events);
+	unlink(told);
+	unlink(command);
+}
+
+/* That the clock was set comes first: after it, times are out of order. */
+static void test_clock(void **state)
+{
+	struct events *events = start("");
+
+	events_note(events, EVENT_INFO, "run", "first");
+	later_ms += 3600e3;
+	events_note(events, EVENT_INFO, "run", "second");
+	later_ms = 0;
+	events_note(events, EVENT_INFO, "run", "third");
+	finish(events);
+	assert_in_order(read_text(path), " info run first\n",
+			" notice clock set back by 3600 s\n");
+	assert_in_order(read_text(path), " notice clock set back by 3600 s\n",
+			" info run second\n");
+	assert_in_order(read_text(path), " info run second\n",
+			" notice clock set forward by 3600 s\n");
+	events_stop(events);
+}
+
+/* A command gets only events of the severities and kinds that are configured. */
+static void test_selected(void **state)
+{
+	struct pm_config config = {.event_command_severity = EVENT_WARNING};
+	char command[64], told[64], body[160];
+	struct events *events = start("");
+
+	snprintf(told, sizeof(told), "%s/told", folder);
+	snprintf(body, sizeof(body), "printf '%%s\\n' \"$1\" >>%s", told);
+	make_command(command, body);
+	snprintf(config.event_command, sizeof(config.event_command), "%s", command);
+	assert_int_equal(
+		pm_event_kinds_parse("missing,master", &config.event_command_kinds), 0);
+	events_set(events, &config);
+	events_note(events, EVENT_NOTICE, "missing", "one");
+	events_note(events, EVENT_WARNING, "missing", "two");
+	events_note(events, EVENT_WARNING, "held", "three");
+	events_note(events, EVENT_ERROR, "master", "four");
+	finish(events);
+	assert_in_order(read_text(told), " warning missing two\n",
+			" error master four\n");
+	assert_null(strstr(read_text(told), "one"));
+	assert_null(strstr(read_text(told), "three"));
+	assert_int_equal(pm_event_kinds_parse("missing,", &config.event_command_kinds),
+			 -EINVAL);
+	assert_int_equal(pm_event_kinds_parse("mising", &config.event_command_kinds),
+			 -EINVAL);
 	events_stop(events);
 	unlink(told);
 	unlink(command);
@@ -339,7 +391,8 @@ int main(void)
 		cmocka_unit_test(test_many),	      cmocka_unit_test(test_no_folder),
 		cmocka_unit_test(test_full_for_long), cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_size),	      cmocka_unit_test(test_command),
-		cmocka_unit_test(test_other_command), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_other_command), cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_clock),	      cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_hanging),	      cmocka_unit_test(test_behind),
 	};
 	int failed;

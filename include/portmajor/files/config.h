@@ -8,6 +8,7 @@
 #define PORTMAJOR_CONFIG_H
 
 #include <portmajor/fabric/roles.h>
+#include <portmajor/files/event_kinds.h>
 #include <portmajor/plan/plan.h>
 #include <portmajor/policy/damping.h>
 
@@ -48,6 +49,8 @@ struct pm_config {
 	char prometheus[PM_CONFIG_PATH];
 	bool event_syslog;		    /* whether events go to syslog; default yes */
 	char event_command[PM_CONFIG_PATH]; /* run for each event, absolute; "": none */
+	enum event_severity event_command_severity; /* the least; default EVENT_INFO */
+	uint64_t event_command_kinds; /* pm_event_kind_bit of each; 0, default: all */
 	uint32_t port_error_limit;  /* ports with this number of errors or more in an hour
 				       are named; 0: none; 0..1000000, default 10 */
 	struct pm_role_rules roles; /* of end ports; default none */

@@ -3,12 +3,14 @@
 #include "events.h"
 
 #include "event_command.h"
+#include "engine/clock.h"
 
 #include <portmajor/base/escape.h>
 #include <portmajor/base/print.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,33 +21,35 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct {
-	const char *name;
-	int priority; /* of syslog */
-} severities[] = {
-	[EVENT_ERROR] = {"error", LOG_ERR},
-	[EVENT_WARNING] = {"warning", LOG_WARNING},
-	[EVENT_NOTICE] = {"notice", LOG_NOTICE},
-	[EVENT_INFO] = {"info", LOG_INFO},
+#define CLOCK_STEP_S 2 /* least change of the clock that is an event */
+
+static const int priorities[] = {
+	[EVENT_ERROR] = LOG_ERR,
+	[EVENT_WARNING] = LOG_WARNING,
+	[EVENT_NOTICE] = LOG_NOTICE,
+	[EVENT_INFO] = LOG_INFO,
 };
 
 struct event {
 	enum event_severity severity;
+	uint64_t kind;	       /* pm_event_kind_bit */
 	char line[EVENT_LINE]; /* without newline */
 };
 
 struct events {
-	pthread_mutex_t lock; /* of pending .. new_command */
+	pthread_mutex_t lock; /* of pending .. clock_off_s */
 	struct event pending[EVENTS_PENDING];
 	uint32_t num_pending, lost;
-	bool renewed; /* the next two have a new configuration */
-	bool new_syslog;
-	char new_command[PM_CONFIG_PATH];
+	bool renewed; /* new_config is a new one */
+	struct pm_config new_config;
+	double clock_off_s; /* time of day less clock_ms, at the last event; 0: none */
 	/* the writer's: */
 	struct event taken[EVENTS_PENDING];
 	uint32_t num_taken; /* passed on, and not in the file yet */
 	uint32_t unwritten; /* events lost before these */
 	bool syslog;
+	enum event_severity command_severity; /* least one of the command .. */
+	uint64_t command_kinds;		      /* .. and its kinds; 0: all */
 	struct event_command *command;
 };
 
@@ -70,8 +74,7 @@ void events_set(struct events *events, const struct pm_config *config)
 	if (!events)
 		return;
 	pthread_mutex_lock(&events->lock);
-	events->new_syslog = config->event_syslog;
-	memcpy(events->new_command, config->event_command, sizeof(events->new_command));
+	events->new_config = *config;
 	events->renewed = true;
 	pthread_mutex_unlock(&events->lock);
 }
@@ -97,7 +100,7 @@ static size_t begin_line(char *line, enum event_severity severity, const char *k
 	if (localtime_r(&now, &local))
 		length = strftime(line, EVENT_LINE, "%Y-%m-%dT%H:%M:%S%z ", &local);
 	length += (size_t)snprintf(line + length, EVENT_LINE - length, "%s %s ",
-				   severities[severity].name, kind);
+				   pm_event_severities[severity], kind);
 	return length;
 }
 
@@ -121,10 +124,35 @@ static void add_event(struct events *events, enum event_severity severity,
 	}
 	event = &events->pending[events->num_pending++];
 	event->severity = severity;
+	event->kind = pm_event_kind_bit(kind);
 	begin = begin_line(event->line, severity, kind);
 	end_line(event->line + begin,
 		 vsnprintf(event->line + begin, EVENT_LINE - begin, format, args),
 		 EVENT_LINE - begin);
+}
+
+static void __attribute__((format(printf, 4, 5)))
+add_line(struct events *events, enum event_severity severity, const char *kind,
+	 const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_event(events, severity, kind, format, args);
+	va_end(args);
+}
+
+/* Adds an event if the clock was set since the last event: times are out of order then.
+ */
+static void add_clock_step(struct events *events)
+{
+	double off_s = (double)time(NULL) - clock_ms() / 1e3;
+	double step_s = events->clock_off_s != 0 ? off_s - events->clock_off_s : 0;
+
+	events->clock_off_s = off_s;
+	if (fabs(step_s) >= CLOCK_STEP_S)
+		add_line(events, EVENT_NOTICE, "clock", "set %s by %.0f s",
+			 step_s < 0 ? "back" : "forward", fabs(step_s));
 }
 
 void events_note(struct events *events, enum event_severity severity, const char *kind,
@@ -136,6 +164,7 @@ void events_note(struct events *events, enum event_severity severity, const char
 		return;
 	va_start(args, format);
 	pthread_mutex_lock(&events->lock);
+	add_clock_step(events);
 	add_event(events, severity, kind, format, args);
 	pthread_mutex_unlock(&events->lock);
 	va_end(args);
@@ -154,9 +183,11 @@ static const char *behind_time(const char *line)
 static void hand_on(struct events *events, const struct event *event)
 {
 	if (events->syslog)
-		syslog(LOG_DAEMON | severities[event->severity].priority, "portmajor: %s",
+		syslog(LOG_DAEMON | priorities[event->severity], "portmajor: %s",
 		       behind_time(event->line));
-	event_command_add(events->command, event->line);
+	if (event->severity <= events->command_severity &&
+	    (!events->command_kinds || (events->command_kinds & event->kind)))
+		event_command_add(events->command, event->line);
 }
 
 /* Makes room for more lines; if the disk is full, the oldest lines are lost. */
@@ -177,8 +208,10 @@ static void take_configuration(struct events *events)
 {
 	if (!events->renewed)
 		return;
-	events->syslog = events->new_syslog;
-	event_command_set(events->command, events->new_command);
+	events->syslog = events->new_config.event_syslog;
+	events->command_severity = events->new_config.event_command_severity;
+	events->command_kinds = events->new_config.event_command_kinds;
+	event_command_set(events->command, events->new_config.event_command);
 	events->renewed = false;
 }
 

@@ -6,7 +6,9 @@
  *     2026-11-26T15:04:05+0100 warning repair failed: 1 cable (leaf5[20]-s1-line0[6]); ..
  *
  * with the local time, the severity, the kind (a word) and a text, below 160 columns. The
- * same goes to syslog, and to a command of the operator's (event_command.h).
+ * same goes to syslog and, of the configured severities and kinds, to a command of the
+ * operator's (event_command.h). If the clock was set by 2 s or more since the event
+ * before, an event of kind `clock` comes first.
  *
  * Any thread notes events, which waits for no file. The writer's thread writes them: a
  * file that has grown to EVENTS_SIZE is renamed to `events.old` first, so that at least
@@ -24,13 +26,6 @@
 #define EVENTS_SIZE (512 * 1024L)
 #define EVENTS_PENDING 1024 /* most unwritten events; losing more is an event */
 #define EVENT_LINE 160	    /* bytes, with the NUL */
-
-enum event_severity {
-	EVENT_ERROR,
-	EVENT_WARNING,
-	EVENT_NOTICE,
-	EVENT_INFO,
-};
 
 struct events;
 

@@ -99,8 +99,12 @@ void state_note_run(struct state *state, const struct state_run *run)
 	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
 	pthread_mutex_unlock(&state->mutex);
-	/* That a switch does not answer is an event of its own, and not each try. */
-	if (run->acked || strcmp(run->change, NO_CHANGE) != 0)
+	/*
+	 * What failed or returned is an event of its own, and so is that a switch does
+	 * not answer: a run without blocks, or a further try, adds nothing.
+	 */
+	if (run->acked || run->lids_assigned ||
+	    (written->sent && strcmp(run->change, NO_CHANGE) != 0))
 		events_note(state->events,
 			    run->acked < written->sent ? EVENT_WARNING : EVENT_INFO,
 			    "run", "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64,
@@ -133,7 +137,10 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->least);
 	state->totals.repair_restoring += repaired->restoring;
 	pthread_mutex_unlock(&state->mutex);
-	events_note(state->events, EVENT_WARNING, "repair",
+	events_note(state->events,
+		    repaired->gave_up || repaired->acked < repaired->sent ? EVENT_WARNING
+									  : EVENT_INFO,
+		    "repair",
 		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		    ", restoring %" PRIu64 ", %.1f ms%s%s",
 		    repaired->change, repaired->sent, repaired->acked,
@@ -177,7 +184,7 @@ void state_note_return(struct state *state, const struct returned *returned)
 	state->totals.repairs.least += returned->blocks; /* whole tables */
 	pthread_mutex_unlock(&state->mutex);
 	if (returned->number)
-		events_note(state->events, EVENT_NOTICE, "return",
+		events_note(state->events, EVENT_INFO, "return",
 			    "in service: %s; hosts %u, cables %u, %.1f ms",
 			    returned->links, returned->hosts, returned->cables,
 			    returned->milliseconds);
@@ -221,7 +228,7 @@ void state_note_transition(struct state *state, uint64_t number,
 	state->last.transition_time = time(NULL);
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.least);
 	pthread_mutex_unlock(&state->mutex);
-	events_note(state->events, EVENT_NOTICE, "transition",
+	events_note(state->events, EVENT_INFO, "transition",
 		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64, moved->change,
 		    moved->sent, moved->acked);
 }

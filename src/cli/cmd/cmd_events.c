@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "json.h"
 #include "text.h"
+#include "when.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,8 +23,9 @@
 
 struct request {
 	bool follow;
-	uint32_t lines;	  /* how many of the last ones; UINT32_MAX: all */
-	const char *file; /* NULL: the files of all fabrics */
+	uint32_t lines;		   /* how many of the last ones; UINT32_MAX: all */
+	const char *since, *until; /* or NULL */
+	time_t from, to;	   /* the same in seconds since the epoch */
 	struct cli_output output;
 };
 
@@ -31,35 +33,46 @@ struct request {
 
 struct event {
 	char time[COLUMN_MAX], severity[COLUMN_MAX], kind[COLUMN_MAX];
-	const char *text;
+	char line[LINE];
+	const char *text; /* in the line */
+	time_t when;	  /* `time`; 0: it is no time */
 };
 
 /* Returns false if the line is no event. */
-static bool parse_event(const char *line, struct event *event)
+static bool parse_event(struct event *event)
 {
+	struct tm local = {0};
 	int at = 0;
 
-	if (sscanf(line, "%29s %29s %29s %n", event->time, event->severity, event->kind,
-		   &at) != 3 ||
+	if (sscanf(event->line, "%29s %29s %29s %n", event->time, event->severity,
+		   event->kind, &at) != 3 ||
 	    !at)
 		return false;
-	event->text = line + at;
+	event->text = event->line + at;
+	event->when = 0;
+	if (strptime(event->time, "%Y-%m-%dT%H:%M:%S%z", &local)) {
+		long east = local.tm_gmtoff; /* timegm sets it to 0 */
+
+		event->when = timegm(&local) - east;
+	}
 	return true;
 }
 
-static json_t *event_json(const struct event *event)
+/* port: the GUID of OpenSM's port, or NULL. */
+static json_t *event_json(const struct event *event, const char *port)
 {
-	return json_pack("{s:o, s:o, s:o, s:o}", "time", pm_json_text(event->time),
-			 "severity", pm_json_text(event->severity), "kind",
-			 pm_json_text(event->kind), "text", pm_json_text(event->text));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "time", pm_json_text(event->time),
+			 "port_guid", pm_json_text(port), "severity",
+			 pm_json_text(event->severity), "kind", pm_json_text(event->kind),
+			 "text", pm_json_text(event->text));
 }
 
-static void print_event(const struct event *event)
+static void print_event(const struct event *event, const char *port)
 {
-	char head[4 * COLUMN_MAX];
+	char head[5 * COLUMN_MAX];
 
-	snprintf(head, sizeof(head), "%s %-7s %-10s ", event->time, event->severity,
-		 event->kind);
+	snprintf(head, sizeof(head), "%s %s%s%-7s %-10s ", event->time, port ? port : "",
+		 port ? " " : "", event->severity, event->kind);
 	cli_text_put(head);
 	cli_text_put(event->text);
 	putchar('\n');
@@ -90,7 +103,10 @@ static bool read_whole_line(FILE *file, char line[LINE])
  */
 struct source {
 	const char *path;
-	FILE *file; /* NULL: there is no file */
+	char port[COLUMN_MAX]; /* the GUID that its folder is named by, or "" */
+	FILE *file;	       /* NULL: there is no file */
+	bool has_event;
+	struct event event; /* the next one, not taken yet */
 };
 
 /* Whether the path has another file than the one being read. */
@@ -122,120 +138,165 @@ static bool next_line(struct source *source, char line[LINE])
 	return source->file && read_whole_line(source->file, line);
 }
 
+/* The path ends with portmajor.GUID/events, or the file was named by the user. */
+static void name_port(const char *path, char port[COLUMN_MAX])
+{
+	const char *slash = strrchr(path, '/'), *dot;
+
+	port[0] = '\0';
+	for (dot = slash; dot && dot > path && *dot != '.'; dot--)
+		;
+	if (dot && slash - dot == 17 && strspn(dot + 1, "0123456789abcdef") == 16)
+		snprintf(port, COLUMN_MAX, "0x%.16s", dot + 1);
+}
+
 static void open_source(struct source *source, const char *path)
 {
 	char *old = cli_text_make("%s.old", path);
 
-	source->path = path;
+	*source = (struct source){.path = path};
+	name_port(path, source->port);
 	source->file = fopen(old, "re");
 	free(old);
 }
 
 /* ---- Printing ---- */
 
-/* Adds an event to a list of objects or, if that is NULL, prints it. */
-static void tell_event(const struct event *event, const struct request *request,
-		       json_t *list)
+/* Several files, as those of all fabrics of a machine, merged by time. */
+struct sources {
+	struct source *list;
+	size_t num;
+};
+
+static void open_sources(struct sources *sources, char *const *paths)
 {
-	if (list)
-		json_array_append_new(list, event_json(event));
-	else if (request->output.json)
-		cli_json_print_line(event_json(event));
-	else
-		print_event(event);
+	for (size_t i = 0; i < sources->num; i++)
+		open_source(&sources->list[i], paths[i]);
 }
 
-/* Reads the next requested event; its text is in the line. */
-static bool next_event(struct source *source, const struct request *request,
-		       char line[LINE], struct event *event)
+static void close_sources(struct sources *sources)
 {
-	while (next_line(source, line))
-		if (parse_event(line, event) &&
-		    (!request->output.quiet || !strcmp(event->severity, "error") ||
-		     !strcmp(event->severity, "warning")))
-			return true;
-	return false;
+	for (size_t i = 0; i < sources->num; i++)
+		if (sources->list[i].file)
+			fclose(sources->list[i].file);
 }
 
-static uint32_t count_events(const char *path, const struct request *request)
+static bool is_requested(const struct event *event, const struct request *request)
 {
-	struct source source;
-	struct event event;
+	return (!request->output.quiet || !strcmp(event->severity, "error") ||
+		!strcmp(event->severity, "warning")) &&
+	       (!request->since || event->when >= request->from) &&
+	       (!request->until || event->when <= request->to);
+}
+
+/* Reads the next requested event of a file. */
+static bool read_event(struct source *source, const struct request *request)
+{
+	while (!source->has_event && next_line(source, source->event.line))
+		source->has_event = parse_event(&source->event) &&
+				    is_requested(&source->event, request);
+	return source->has_event;
+}
+
+/*
+ * The file with the next event, which is that of the earliest time; NULL: there is none
+ * yet. The order of each file stays, also where its clock was set back.
+ */
+static struct source *next_source(struct sources *sources, const struct request *request)
+{
+	struct source *next = NULL;
+
+	for (size_t i = 0; i < sources->num; i++) {
+		struct source *source = &sources->list[i];
+
+		if (read_event(source, request) &&
+		    (!next || source->event.when < next->event.when))
+			next = source;
+	}
+	if (next)
+		next->has_event = false;
+	return next;
+}
+
+static uint32_t count_events(struct sources *sources, char *const *paths,
+			     const struct request *request)
+{
 	uint32_t count = 0;
-	char line[LINE];
 
-	open_source(&source, path);
-	while (next_event(&source, request, line, &event))
+	open_sources(sources, paths);
+	while (next_source(sources, request))
 		count++;
-	if (source.file)
-		fclose(source.file);
+	close_sources(sources);
 	return count;
 }
 
-/* Prints the present events, without the first `but`. */
-static void tell_events(struct source *source, const struct request *request,
+/* Prints the present events, without the first `but`, or adds them to a list of objects,
+ * unless that is NULL. */
+static void tell_events(struct sources *sources, const struct request *request,
 			uint32_t but, json_t *list)
 {
-	struct event event;
-	char line[LINE];
+	struct source *source;
 
-	while (next_event(source, request, line, &event))
+	while ((source = next_source(sources, request))) {
+		const char *port = source->port[0] ? source->port : NULL;
+
 		if (but)
 			but--;
+		else if (list)
+			json_array_append_new(list, event_json(&source->event, port));
+		else if (request->output.json)
+			cli_json_print_line(event_json(&source->event, port));
 		else
-			tell_event(&event, request, list);
+			print_event(&source->event, sources->num > 1 ? port : NULL);
+	}
 }
 
 /* Prints events for ever, or until printing fails. */
-static int follow(struct source *sources, size_t num, const struct request *request)
+static int follow(struct sources *sources, const struct request *request)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 
 	while (!fflush(stdout)) {
 		nanosleep(&pause, NULL);
-		for (size_t i = 0; i < num; i++)
-			tell_events(&sources[i], request, 0, NULL);
+		tell_events(sources, request, 0, NULL);
 	}
 	return EXIT_INPUT;
 }
 
 static int tell_all(char *const *paths, size_t num, const struct request *request)
 {
-	struct source *sources = calloc(num, sizeof(*sources));
+	struct sources sources = {calloc(num, sizeof(*sources.list)), num};
 	bool whole = request->output.json && !request->follow;
 	json_t *list = whole ? json_array() : NULL;
 	int status = EXIT_FINE;
+	uint32_t count;
 
-	if (!sources)
+	if (!sources.list)
 		cli_no_memory();
-	for (size_t i = 0; i < num; i++) {
-		uint32_t count = count_events(paths[i], request);
-
-		if (num > 1 && !request->output.json) {
-			fputs(i ? "\n" : "", stdout);
-			cli_print_line("%s:", paths[i]);
-		}
-		open_source(&sources[i], paths[i]);
-		tell_events(&sources[i], request,
-			    count > request->lines ? count - request->lines : 0, list);
-	}
+	count = count_events(&sources, paths, request);
+	open_sources(&sources, paths);
+	tell_events(&sources, request,
+		    count > request->lines ? count - request->lines : 0, list);
 	if (whole)
 		status = cli_json_print(cli_json_join(
 			cli_json_new("events", 1), json_pack("{s:o}", "events", list)));
 	if (request->follow)
-		status = follow(sources, num, request);
-	for (size_t i = 0; i < num; i++)
-		if (sources[i].file)
-			fclose(sources[i].file);
-	free(sources);
+		status = follow(&sources, request);
+	close_sources(&sources);
+	free(sources.list);
 	return status;
 }
 
 /* ---- The command ---- */
 
 static const struct cli_option options[] = {
-	{'n', "lines", "N", "the last N events of a fabric only",
-	 CLI_MEMBER(struct request, lines), .high = INT32_MAX},
+	{0, "since", "TIME",
+	 "events from this time on: a date, a date and time (2026-11-29T03:00), a time of "
+	 "today, or so long ago (90s, 30m, 2h, 3d)",
+	 CLI_MEMBER(struct request, since)},
+	{0, "until", "TIME", "events up to this time", CLI_MEMBER(struct request, until)},
+	{'n', "lines", "N", "the last N events only", CLI_MEMBER(struct request, lines),
+	 .high = INT32_MAX},
 	{'f', "follow", NULL, "go on with new events until interrupted",
 	 CLI_MEMBER(struct request, follow)},
 	CLI_OUTPUT(struct request, output, "print errors and warnings only",
@@ -250,7 +311,7 @@ static const struct cli_command command = {
 		"repairs, parts that are missing or back, drains, links on hold, OpenSM's "
 		"state and engine. The plugin keeps them in portmajor.GUID/events in "
 		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		"; if OpenSM runs for several fabrics, those of each are printed.",
+		"; those of several ports are merged by time, with the GUID of the port.",
 	.options = options,
 	.max_operands = 1,
 };
@@ -270,6 +331,16 @@ static int tell_found(const struct request *request)
 	return status;
 }
 
+static int read_time(const char *name, const char *text, bool end, time_t *when)
+{
+	return !text || cli_when_read(text, time(NULL), end, when)
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE,
+				  "events: --%s: \"%s\" is no time: 2026-11-29T03:00, "
+				  "2026-11-29, 03:00 or 2h (ago)",
+				  name, text);
+}
+
 int cmd_events(int argc, char **argv)
 {
 	struct request request = {.lines = UINT32_MAX};
@@ -277,6 +348,11 @@ int cmd_events(int argc, char **argv)
 	char *path;
 
 	if (status >= 0)
+		return status;
+	status = read_time("since", request.since, false, &request.from);
+	if (status == EXIT_FINE)
+		status = read_time("until", request.until, true, &request.to);
+	if (status != EXIT_FINE)
 		return status;
 	path = optind < argc ? argv[optind] : NULL;
 	if (!path)
