@@ -119,7 +119,7 @@ whether all is as it should be.
 .
 Nothing routes with it until OpenSM's configuration says so, or the drop-in
 for its service that is in /usr/share/portmajor is linked.")
-set(control conffiles triggers postinst postrm)
+set(control conffiles triggers postinst prerm postrm)
 list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

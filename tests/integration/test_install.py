@@ -3,6 +3,7 @@
 """CMake says what is missing, installs and uninstalls; the configuration that packages have is
 sound; our scripts start no services."""
 
+import fcntl
 import os
 import pathlib
 import re
@@ -157,6 +158,56 @@ class Configuration(labtest.Folders):
 
 
 @unittest.skipUnless(shutil.which("rsync"), "no rsync here")
+class Removal(labtest.Folders):
+    """prerm of the Debian package, with another cache folder."""
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        text = (PACKAGING / "prerm").read_text("ascii")
+        self.assertEqual(text.count("/var/cache/opensm"), 1)
+        self.script = self.folder / "prerm"
+        self.script.write_text(text.replace("/var/cache/opensm", str(self.cache)))
+        self.locks = []
+        for number in (1, 2):
+            folder = self.cache / f"portmajor.{number:016x}"
+            folder.mkdir(parents=True)
+            self.locks.append(self.enterContext(open(folder / "lock", "w", encoding="ascii")))
+
+    def remove(self, how="remove", typed=None, **env):
+        """(exit status, what was said); typed: an answer on a terminal."""
+        env = {"PATH": os.environ["PATH"], **env}
+        if typed is None:
+            done = run("sh", self.script, how, env=env)
+            return done.returncode, done.stderr
+        ours, theirs = os.openpty()
+        with subprocess.Popen(["sh", str(self.script), how], stdin=theirs, text=True, env=env,
+                              stderr=subprocess.PIPE) as done:
+            os.write(ours, typed.encode())
+            said = done.communicate(timeout=60)[1]
+        for end in (ours, theirs):
+            os.close(end)
+        return done.returncode, said
+
+    def test_not_running(self):
+        for typed in (None, "n\n"):
+            self.assertEqual(self.remove(typed=typed), (0, ""))
+
+    def test_running(self):
+        """Asked, and refused without a terminal; never in an upgrade."""
+        fcntl.flock(self.locks[1], fcntl.LOCK_EX)
+        for typed, env, wanted in ((None, {}, 1), (None, {"PORTMAJOR_REMOVE": "yes"}, 0),
+                                   ("\n", {}, 1), ("n\n", {}, 1), ("y\n", {}, 0),
+                                   ("y\n", {"DEBIAN_FRONTEND": "noninteractive"}, 1)):
+            with self.subTest(typed=typed, **env):
+                status, said = self.remove(typed=typed, **env)
+                self.assertEqual(status, wanted, said)
+                self.assertIn("OpenSM runs with portmajor, on port 0x0000000000000002.", said)
+                self.assertEqual("Not removed" in said, wanted == 1)
+        self.assertEqual(self.remove("upgrade"), (0, ""))
+        fcntl.flock(self.locks[1], fcntl.LOCK_UN)
+        self.assertEqual(self.remove(), (0, ""))
+
+
 class PlanCopies(labtest.Folders):
     """What the timer's service runs, with a folder in the other machine's place."""
 
