@@ -9,6 +9,7 @@ import json
 import os
 import random
 import socket
+import signal
 import stat
 import subprocess
 import threading
@@ -447,6 +448,20 @@ class Several(ControlCase):
         self.run_it("acknowledge", "--wait", 60)
         self.run_it("undrain", "--all", "--wait", 60)
         self.assertEqual(self.run_it("drain"), "")
+
+
+class Hangs(ControlCase):
+    """An OpenSM that does not run on."""
+
+    def test_no_answer(self):
+        lab = self.start()
+        lab.osm.process.send_signal(signal.SIGSTOP)
+        try:
+            said = self.run_it("release", "--wait", 1, "--all", status=3)
+        finally:
+            lab.osm.process.send_signal(signal.SIGCONT)
+        self.assertRegex(said, r"control: no answer in 11 s, as OpenSM hangs or its disk does not "
+                               r"answer: the request may be followed later$")
 
 
 class Stopped(labtest.Folders):

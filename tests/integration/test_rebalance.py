@@ -67,7 +67,7 @@ class Request(labtest.Folders):
     def test_nobody(self):
         """Those that would not follow are not asked."""
         message = "no running OpenSM is the master and routes with portmajor"
-        self.assertIn("no such folder", self.run_it(status=3))
+        self.assertIn("no OpenSM has run here", self.run_it(status=3))
         self.write(1, running=False)
         self.write(2, sm_state="standby")
         self.write(3, shadow={"number": 1})

@@ -13,6 +13,9 @@
 
 #define CLI_CACHE_DIR "/var/cache/opensm"
 
+/* Behind a path that is not there. */
+#define CACHE_NONE "not there: no OpenSM has run here with portmajor"
+
 struct cache_paths {
 	char **path; /* by their GUIDs */
 	size_t count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor drain, undrain: excludes parts from hosts' paths, by the plugin. */
+#include "cache.h"
 #include "commands.h"
 #include "drain_effect.h"
 #include "json.h"
@@ -307,7 +308,7 @@ static int drain(struct cli_ports *ports, const struct request *request, char **
 		return status;
 	return first ? drain_at(first, request, operands, true, outcome, &any)
 		     : cli_fail(EXIT_INPUT,
-				"%splan: no such file (name a netlist with -n)",
+				"%splan: " CACHE_NONE " (or name a netlist with -n)",
 				ports->wanted);
 }
 

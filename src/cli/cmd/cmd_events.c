@@ -325,7 +325,7 @@ static int tell_found(const struct request *request)
 	if (cache_find("events", &paths, &wanted))
 		cli_no_memory();
 	status = paths.count ? tell_all(paths.path, paths.count, request)
-			     : cli_fail(EXIT_INPUT, "%s: no such file", wanted);
+			     : cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	free(wanted);
 	cache_paths_free(&paths);
 	return status;

@@ -166,7 +166,7 @@ static int show_all(const struct request *request, time_t *old)
 	if (cache_find("state", &paths, &wanted))
 		cli_no_memory();
 	if (!paths.count)
-		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
+		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	else if (paths.count > 1 && request->expect)
 		status = cli_fail(EXIT_USAGE,
 				  "--expect is of one fabric: name its FILE, one of %s",

@@ -25,7 +25,7 @@
 
 #define TRIES 20 /* for an OpenSM that begins: between its lock and its socket .. */
 #define TRY_US 100000
-#define ANSWER_S 30 /* an answer's longest time beyond that of its wait */
+#define ANSWER_S 10 /* an answer's longest time beyond that of its wait */
 #define NOT_RUNNING "OpenSM does not run: it follows when it starts"
 #define NAME "control"
 
@@ -220,10 +220,7 @@ int cli_ports_open(bool changes, struct cli_ports *ports)
 	if (cache_find("", &folders, &ports->wanted))
 		cli_no_memory();
 	if (!folders.count && changes)
-		status = cli_fail(EXIT_INPUT,
-				  "%s: no such folder: no OpenSM has run here with "
-				  "portmajor",
-				  ports->wanted);
+		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, ports->wanted);
 	ports->list = calloc(folders.count + 1, sizeof(*ports->list));
 	if (!ports->list)
 		cli_no_memory();
@@ -339,7 +336,7 @@ static char *read_answer_line(int fd, uint32_t wait_s)
 		ssize_t got;
 
 		left = until - time(NULL);
-		if (left <= 0 || poll(&ready, 1, (int)left * 1000) < 0)
+		if (left <= 0 || poll(&ready, 1, (int)left * 1000) <= 0)
 			left = 0;
 		got = left > 0 ? read(fd, line + used, room - used - 1) : 0;
 		if (got <= 0)
@@ -368,10 +365,11 @@ static int read_answer(struct cli_port *port, uint32_t wait_s)
 	free(line);
 	return json_is_object(port->answer)
 		       ? EXIT_FINE
-		       : cli_fail(EXIT_INPUT,
-				  "%s" NAME ": no answer: whether OpenSM follows the "
-				  "request is not known",
-				  port->folder);
+		       : cli_fail(
+				 EXIT_INPUT,
+				 "%s" NAME ": no answer in %u s, as OpenSM hangs or its "
+				 "disk does not answer: the request may be followed later",
+				 port->folder, wait_s + ANSWER_S);
 }
 
 /* Makes the answer from the files. */

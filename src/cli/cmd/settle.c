@@ -2,6 +2,7 @@
 /* Common parts of acknowledge and release: lists, requests and answers. */
 #include "settle.h"
 
+#include "cache.h"
 #include "ends.h"
 #include "json.h"
 #include "ports.h"
@@ -110,7 +111,7 @@ static int prepare_settling(const struct settle *settle, struct cli_ports *ports
 				settle->kind->name);
 	if (!any)
 		return cli_fail(settle->changes ? EXIT_FINDINGS : EXIT_INPUT,
-				"%sstate: no such file", ports->wanted);
+				"%sstate: " CACHE_NONE, ports->wanted);
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
 		status = name_parts(settle, ports, *operand);
 	for (size_t i = 0; i < ports->num && !*settle->request->operands; i++)
