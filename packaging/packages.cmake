@@ -104,8 +104,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
 	"opensm (>= ${opensm_version}), opensm (<< ${opensm_version}+)")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-jinja2")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "portmajor-lab, rsync, openssh-client")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-jinja2, infiniband-diags")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "portmajor-lab, rsync, openssh-client, psmisc")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "A plugin for OpenSM ${opensm_version} that routes InfiniBand fat trees. LIDs are

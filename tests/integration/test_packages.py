@@ -197,7 +197,7 @@ class Packages(labtest.Folders):
             self.assertEqual(self.field("Version", deb), cmake_version())
             self.assertEqual(self.needed(deb, "Depends", "Recommends"), needed)
         self.assertEqual(self.needed(self.deb, "Depends", "Recommends"),
-                         ["libc6", "libevent-core-2.1-7", "libjansson4", "opensm", "opensm", "python3",
+                         ["infiniband-diags", "libc6", "libevent-core-2.1-7", "libjansson4", "opensm", "opensm", "python3",
                           "python3-jinja2"])
         for one, other in itertools.combinations(self.debs, 2):
             self.assertEqual(set(files_in_deb(one)) & set(files_in_deb(other)), set())

@@ -161,7 +161,20 @@ class Preflight(labtest.Folders):
              "preflight", "--json", *map(str, args)], capture_output=True, text=True,
             env=dict(os.environ, OSM_CACHE_DIR=str(self.cache)), check=False)
         return [(c["ok"], c["text"]) for c in json.loads(done.stdout)["checks"]
-                if c["check"] == "service"]
+                if c["check"] in ("service", "log")]
+
+    def test_rotation(self):
+        """Debian's calls killall, which is in another package."""
+        rotation = self.cache / "etc/logrotate.d/opensm"
+        rotation.parent.mkdir(parents=True)
+        for line, fine in (("/usr/bin/env true", True), (f"{pmlab.ROOT}/no/killall -SIGUSR1 x", False),
+                           (f"{self.cache}/killall -SIGUSR1 x 2> /dev/null || true", True)):
+            (self.cache / "killall").touch(0o755)
+            rotation.write_text(f"postrotate\n\t{line}\nendscript\n")
+            told = self.service("ALL")[1:]
+            self.assertEqual(told == [], fine, told)
+            self.assertTrue(fine or f"needs {pmlab.ROOT}/no/killall, which is not there: install "
+                            "psmisc" in told[0][1], told)
 
     def test_service(self):
         """The file that is in use is named, and PORTS=NONE when portmajor is to route."""

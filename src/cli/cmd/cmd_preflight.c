@@ -174,6 +174,7 @@ static void check_service(struct preflight *p)
 			"starts no subnet manager: " PREFLIGHT_DEFAULTS
 			" has PORTS=NONE; set it back to ALL, or to the GUIDs of "
 			"this machine's ports");
+	preflight_check_rotation(p);
 }
 
 static void check_conf(struct preflight *p)

@@ -13,6 +13,7 @@
 
 /* The service's settings in systemd's and Debian's files. */
 #define PREFLIGHT_DEFAULTS "/etc/default/opensm"
+#define PREFLIGHT_ROTATION "/etc/logrotate.d/opensm"
 
 struct preflight_service {
 	char *conf, *named_by; /* opensm.conf, and the unit that names it; NULL: none */
@@ -56,6 +57,9 @@ bool preflight_has_next_engine(const struct preflight *p);
  * with portmajor, and named files that do not exist.
  */
 void preflight_check_values(struct preflight *p);
+
+/* Checks that what Debian's rotation of OpenSM's log calls is there. */
+void preflight_check_rotation(struct preflight *p);
 
 /*
  * Finds the service's settings; the caller calls preflight_service_free. Ends the process

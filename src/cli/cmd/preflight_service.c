@@ -5,6 +5,8 @@
  */
 #include "preflight.h"
 
+#include "text.h"
+
 #include <portmajor/base/error.h>
 #include <portmajor/base/textfile.h>
 
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_UNIT (1 << 16)
 
@@ -87,6 +90,35 @@ void preflight_find_service(struct preflight_service *service)
 			read_unit(service, found.gl_pathv[k]);
 		globfree(&found);
 	}
+}
+
+/* The word that ends with /killall, for the caller to free; NULL: there is none. */
+static char *find_killall(const char *text)
+{
+	const char *end = strstr(text, "/killall"), *begin = end;
+
+	while (begin && begin > text && !strchr(" \t\n", begin[-1]))
+		begin--;
+	return end ? cli_text_make("%.*s/killall", (int)(end - begin), begin) : NULL;
+}
+
+void preflight_check_rotation(struct preflight *p)
+{
+	char *text = NULL, *killall;
+	struct pm_error err;
+
+	if (pm_textfile_read_string(PREFLIGHT_ROTATION, MAX_UNIT, &text, &err))
+		return;
+	killall = find_killall(text);
+	if (killall && access(killall, X_OK))
+		preflight_report(
+			p, false, "log",
+			PREFLIGHT_ROTATION
+			" needs %s, which is not there: install psmisc, or OpenSM "
+			"writes on into the old file after a rotation",
+			killall);
+	free(killall);
+	free(text);
 }
 
 void preflight_service_free(struct preflight_service *service)
