@@ -132,7 +132,7 @@ class Flaps(labtest.Folders):
                              r"model \(0x\w+\)\[20\] ")
             mark = lab.osm.mark()
             self.release(lab, "model[20]")
-            lab.osm.wait_log("2 links cleared of flapping", mark.log_offset)
+            lab.osm.wait_log("2 holds of flapping links ended by a release", mark.log_offset)
             lab.osm.wait_log(NONE, mark.log_offset)
 
     def test_last_path(self):

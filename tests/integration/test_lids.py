@@ -34,7 +34,7 @@ class InUse(LidCase):
                 event = lab.bring_up()
                 self.assertEqual(event.moved, 0)
                 self.assertGreater(event.runs[0].out_of_plan, 0)
-                self.assertIn("tables found in the switches: not needed", lab.osm.log())
+                self.assertIn("tables found in the switches: none is kept", lab.osm.log())
                 walked = lab.walk()
                 self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
                 self.assertEqual(lab.lose("h7-3").wire, 0)

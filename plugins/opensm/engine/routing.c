@@ -96,7 +96,8 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 		planning_set_adopted(&plugin->planning, false);
 	plugin->planning.unsaved = true;
 	log_line(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
-		 adopted ? "kept" : "not needed");
+		 adopted ? "kept where they differ from the plan's"
+			 : "none is kept, as they are the plan's or of no use");
 	recover_free(&record);
 	return 0;
 }

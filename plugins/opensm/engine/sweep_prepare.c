@@ -210,8 +210,9 @@ static void release_holds(struct plugin *plugin)
 	    !kept_requests_take_releases(plugin->requests, &releases))
 		return;
 	cleared = plugin->view.damping ? holds_clear(&plugin->view, &releases) : 0;
-	log_line(&plugin->osm->log, OSM_LOG_INFO, ": %u link%s cleared of flapping",
-		 cleared, cleared == 1 ? "" : "s");
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 ": %u hold%s of flapping links ended by a release", cleared,
+		 cleared == 1 ? "" : "s");
 	for (uint32_t i = 0; i < releases.num; i++)
 		if (!releases.list[i].guid)
 			pm_failback_clear(&plugin->failback);
