@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* the first line: a new format changes the meaning of all others */
 static const char magic[] = "portmajor-plan 4";
@@ -449,4 +450,15 @@ int pm_plan_file_read(const char *path, struct pm_plan **plan, struct pm_error *
 		rc = pm_plan_file_parse(text, length, path, plan, err);
 	free(text);
 	return rc;
+}
+
+bool pm_plan_file_is_aside(const char *name)
+{
+	static const char *const begins[] = {"plan.bad-", "plan.late-", "drifting.bad-",
+					     "drifting.late-"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
 }

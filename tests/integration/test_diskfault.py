@@ -15,6 +15,7 @@ what could not be read is kept.
 import errno
 import json
 import os
+import re
 import shutil
 
 import control
@@ -494,8 +495,13 @@ class HangingDisk(SlowCase):
         self.check_hangs("scandir")
 
     def check_kept(self, lab):
-        """What was read too late is in a file of its own, and the new plan in its place."""
-        simlab.poll_until(lambda: self.status().returncode == 0, 120, "the files")
+        """What was read too late is in a file of its own, which is the only finding, and the new
+        plan in its place."""
+        def look():
+            return re.findall(r"(?m)^finding +(.*)$", self.status().stdout)
+
+        simlab.poll_until(lambda: len(look()) == 1 and "a plan was not used: " in look()[0], 120,
+                          "the files", state=lambda: str(look()))
         late = list(pmlab.kept(self.cache, "plan").parent.glob("plan.late-*"))
         self.assertEqual([path.read_bytes() for path in late], [self.plan])
         self.assertIn(f"portmajor: plan not used and renamed to {late[0]}: it was not read "

@@ -265,7 +265,8 @@ class Live(labtest.Folders):
                   "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
                   "MulticastIncomplete": {"multicast_incomplete": 1},
                   "MasterUnknown": {"sm_no_master": 1}, "TwoMasters": {"sm_other_masters": 1},
-                  "ForeignMaster": {"sm_foreign_master": 1}}
+                  "ForeignMaster": {"sm_foreign_master": 1},
+                  "PlanSetAside": {"plans_set_aside": 1}}
         self.assertEqual({f"Portmajor{name}" for name in faults} | {
             "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing", "PortmajorNoMaster",
             "PortmajorNoStandby"},

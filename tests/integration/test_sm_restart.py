@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Another subnet manager on a running fabric: no LID moves, no entry changes."""
 
+import re
+
 import labtest
 import pmlab
+import simlab
 import wire
 from test_handover import take_over
 
@@ -82,8 +85,29 @@ class Restart(RestartCase):
             with self.lab(fabric, self.cache) as lab:
                 self.check_taken_over(lab, lab.bring_up(), before)
                 self.assertIn("plan not used and renamed to", lab.osm.log())
-            aside = list(path.parent.glob("plan.bad-*"))
-            self.assertEqual([p.read_bytes() for p in aside], [bytes(data)])
+                aside = list(path.parent.glob("plan.bad-*"))
+                self.assertEqual([p.read_bytes() for p in aside], [bytes(data)])
+                self.check_told(aside[0])
+
+    def check_told(self, aside):
+        """By an event, a number, and a finding until the file is away."""
+        state = aside.parent / "state"
+
+        def findings():
+            return [line for line in pmlab.run_cli("status", "-q", state).stdout.splitlines()
+                    if line.startswith("finding")]
+
+        found = simlab.poll_until(findings, 60, "a finding")
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(f"a plan was not used: {aside}; `portmajor events` says why", found[0])
+        simlab.poll_until(lambda: re.search(
+            rf" error files plan not used and renamed to {aside.name}: ",
+            (aside.parent / "events").read_text("ascii")), 60, "an event")
+        simlab.poll_until(lambda: re.search(
+            r"(?m)^portmajor_plans_set_aside\{.*\} 1$",
+            (aside.parent / "portmajor.prom").read_text("ascii")), 70, "the number")
+        aside.unlink()
+        self.assertEqual(findings(), [])
 
 
 class DegradedWithoutCache(RestartCase):

@@ -38,4 +38,10 @@ int pm_plan_file_read(const char *path, struct pm_plan **plan, struct pm_error *
 int pm_plan_file_parse(const char *text, size_t length, const char *source,
 		       struct pm_plan **plan, struct pm_error *err);
 
+/*
+ * Whether a file of this name is a plan that OpenSM did not use: plan.bad-TIME,
+ * plan.late-TIME, or a drifting one.
+ */
+bool pm_plan_file_is_aside(const char *name);
+
 #endif

@@ -492,6 +492,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"reachable", make_reachable(facts)},
 		{"bad_switches", pm_json_filled(facts->unfit)},
 		{"config_error", pm_json_filled(facts->misread)},
+		{"set_aside", json_integer(0)},
 		{"plan", make_plan(facts)},
 		{"port_guid", json_string("")},
 		{"unsaved", json_null()},

@@ -17,6 +17,8 @@ static const struct metric {
 	{"portmajor_engine_active",
 	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
 	 "active"},
+	{"portmajor_plans_set_aside",
+	 "Plan files that were not used, and are still in the folder", NULL, "set_aside"},
 	{"portmajor_lids_out_of_plan", "Places with a LID other than planned", NULL,
 	 "out_of_plan"},
 	{"portmajor_switch_pairs_unreachable",

@@ -64,6 +64,24 @@ static json_t *make_port_errors(struct state *state, const struct known_hosts *h
 	return described;
 }
 
+/*
+ * Adds the file of the plan, and whether it is saved. In shadow mode none is written,
+ * though one of a former process may be there. file NULL: no memory.
+ */
+static int describe_file(json_t *document, const char *file, bool saved)
+{
+	json_t *plan = json_object_get(document, "plan");
+	bool none = json_is_object(json_object_get(document, "shadow")) && file &&
+		    access(file, F_OK);
+
+	if (!json_is_object(plan))
+		return 0;
+	return json_object_update_new(
+		plan, json_pack("{s:o, s:b}", "file",
+				file ? pm_json_text(none ? NULL : file) : NULL, "saved",
+				saved));
+}
+
 /* Counts returns of hosts that were missing. */
 static void count_returned(struct state *state, const json_t *before, const json_t *now)
 {
@@ -130,27 +148,24 @@ static int complete(struct state *state, json_t *document,
 		    const struct pm_error *err)
 {
 	struct pm_error trouble;
-	json_t *plan = json_object_get(document, "plan");
 	char *file = store_path(state->store, "plan");
 	int rc;
 
 	store_trouble(state->store, &trouble);
 	state->logged = trouble;
 	rc = json_object_update_new(
-		document, json_pack("{s:I, s:b, s:o, s:o}", "time",
-				    (json_int_t)time(NULL), "running", running,
-				    "port_guid", pm_json_guid(store_guid(state->store)),
-				    "port_errors", make_port_errors(state, hosts)));
+		document,
+		json_pack("{s:I, s:b, s:I, s:o, s:o}", "time", (json_int_t)time(NULL),
+			  "running", running, "set_aside",
+			  (json_int_t)store_count_aside(state->store), "port_guid",
+			  pm_json_guid(store_guid(state->store)), "port_errors",
+			  make_port_errors(state, hosts)));
 	rc |= mastership_describe(&state->mastership, running, document);
 	rc |= json_object_set_new(document, "managers",
 				  managers_describe(&state->managers));
 	state->rested = activity_is_idle(&state->activity);
 	rc |= activity_describe(&state->activity, document);
-	if (json_is_object(plan))
-		rc |= json_object_update_new(plan,
-					     json_pack("{s:o, s:b}", "file",
-						       file ? pm_json_text(file) : NULL,
-						       "saved", !trouble.text[0]));
+	rc |= describe_file(document, file, !trouble.text[0]);
 	free(file);
 	rc |= complete_parts(state, document, hosts);
 	if (!trouble.text[0])
@@ -345,6 +360,15 @@ static void note_unsaved(struct state *state, const struct pm_error *why)
 	state->unsaved = text[0] != '\0';
 }
 
+/* Notes plans and holds that were not used: they may know parts that are absent. */
+static void note_aside(struct state *state)
+{
+	struct pm_error what;
+
+	while (store_take_aside(state->store, &what))
+		events_note(state->events, EVENT_ERROR, "files", "%s", what.text);
+}
+
 /* Writes all files; false: the store is not open. */
 static bool write_files(struct state *state, json_t *document,
 			const struct known_hosts *hosts, bool running)
@@ -356,6 +380,7 @@ static bool write_files(struct state *state, json_t *document,
 
 	if (!file)
 		return false;
+	note_aside(state);
 	begin_missing(state, file);
 	use_inherited(state);
 	update_places(state);

@@ -12,6 +12,7 @@
 #include <portmajor/files/damping_file.h>
 #include <portmajor/files/plan_file.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,6 +69,8 @@ struct store {
 	char *emptied; /* place to empty when our files are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* the fault logged last; "": none */
+	/* of the writer: */
+	struct pm_error aside[KEPT_FILES]; /* renamed, see store_take_aside; "": none */
 };
 
 static void hold(struct store *store)
@@ -638,10 +641,41 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 		log_line(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
 			 what, aside, why);
 		worker_leave(store->writer);
+		pm_error_set(&store->aside[file], 0, "%s not used and renamed to %s: %s",
+			     what, strrchr(aside, '/') + 1, why);
 	}
 	free(aside);
 	free(path);
 	return rc == -ENOENT ? 0 : rc;
+}
+
+bool store_take_aside(struct store *store, struct pm_error *what)
+{
+	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
+		if (!store->aside[file].text[0])
+			continue;
+		*what = store->aside[file];
+		store->aside[file].text[0] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static int is_aside(const struct dirent *entry)
+{
+	return pm_plan_file_is_aside(entry->d_name);
+}
+
+uint32_t store_count_aside(struct store *store)
+{
+	const char *place = our_place(store);
+	struct dirent **found = NULL;
+	int num = place ? scandir(place, &found, is_aside, alphasort) : 0;
+
+	for (int i = 0; found && i < num; i++)
+		free(found[i]);
+	free(found);
+	return num > 0 ? (uint32_t)num : 0;
 }
 
 bool store_has_plan_of(const struct store *store, uint64_t port_guid)

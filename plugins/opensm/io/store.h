@@ -119,6 +119,15 @@ bool store_has_plan(struct store *store);
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
+/*
+ * What was renamed to NAME.bad-TIME or .late-TIME since the last call, and why; false:
+ * nothing more. On the writer's thread.
+ */
+bool store_take_aside(struct store *store, struct pm_error *what);
+
+/* How many such plans the folder has; 0: none, or it is not open. Likewise. */
+uint32_t store_count_aside(struct store *store);
+
 /* Whether the cache folder has a plan of this port. On the writer's thread. */
 bool store_has_plan_of(const struct store *store, uint64_t port_guid);
 

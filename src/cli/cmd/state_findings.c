@@ -14,7 +14,9 @@
 #include "unset_output.h"
 
 #include <portmajor/base/escape.h>
+#include <portmajor/files/plan_file.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -124,6 +126,34 @@ static void judge_files(const struct status *status, struct findings *findings)
 		add_finding(findings, "files",
 			    "the file system of %s is %s: what is known may be old",
 			    status->path, fault);
+}
+
+static int is_aside(const struct dirent *entry)
+{
+	return pm_plan_file_is_aside(entry->d_name);
+}
+
+/*
+ * Judges plans beside the state that OpenSM did not use. They alone may have the LIDs of
+ * parts that were absent, so somebody has to look.
+ */
+static void judge_aside(const struct status *status, struct findings *findings)
+{
+	const char *slash = strrchr(status->path, '/');
+	char *folder = cli_text_make("%.*s/", slash ? (int)(slash - status->path) : 0,
+				     status->path);
+	struct dirent **found = NULL;
+	int num = slash ? scandir(folder, &found, is_aside, alphasort) : 0;
+
+	if (num > 0)
+		add_finding(findings, "aside",
+			    "a plan was not used: %s%s%s; `portmajor events` says why; "
+			    "remove the file when nobody needs it",
+			    folder, found[num - 1]->d_name, num > 1 ? " and others" : "");
+	for (int i = 0; i < num; i++)
+		free(found[i]);
+	free(found);
+	free(folder);
 }
 
 /* A member's text, or NULL if it has none. */
@@ -579,6 +609,7 @@ void findings_judge(const struct status *status, struct findings *findings)
 	judge_process(status, findings);
 	judge_master(status, findings);
 	judge_files(status, findings);
+	judge_aside(status, findings);
 	if (master)
 		judge_routing(status, findings);
 	if (master)

@@ -232,7 +232,9 @@ static void print_plan(const json_t *plan)
 		puts("plan        none yet");
 		return;
 	}
-	cli_text_print(plan, "plan        {file}");
+	fputs("plan        ", stdout);
+	cli_text_print(plan, *cli_json_text(plan, "file") ? "{file}"
+							  : "on no disk, in shadow mode");
 	fputs(json_is_true(json_object_get(plan, "saved")) ? "" : " (not saved)", stdout);
 	cli_text_print(plan, ": lid_order {lid_order}, LMC {#lmc}, switches {#switches}, "
 			     "LIDs up to {#top_lid}\n");
