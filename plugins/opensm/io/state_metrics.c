@@ -97,6 +97,9 @@ static const struct condition {
 	{"portmajor_sweep_waiting",
 	 "1 while OpenSM's next sweep waits, as all changes are known", "sweep", "since",
 	 ""},
+	{"portmajor_port_errors_known",
+	 "1 if OpenSM's performance manager reads the counters of ports", NULL,
+	 "port_errors", ""},
 	{"portmajor_bad_switches", "1 if a switch is kept out or served in part", NULL,
 	 "bad_switches", ""},
 };
@@ -163,6 +166,66 @@ static void print_flap_counts(FILE *out, const json_t *document, const char *lab
 			pm_damping_state_name(s), count_damped(document, s));
 }
 
+/* Elements of a list of the document, by a word that they have; without acknowledged
+ * ones. */
+static const struct tally {
+	const char *name, *help;
+	const char *object, *list;  /* where the document has it */
+	const char *member, *label; /* the word, and the metric's label for it */
+	const char *words[4];
+} tallies[] = {
+	{"portmajor_missing_parts",
+	 "Missing parts by kind, without hosts and links of missing switches, and "
+	 "without acknowledged ones",
+	 "missing",
+	 "parts",
+	 "kind",
+	 "kind",
+	 {"switch", "link", "host"}},
+	{"portmajor_drained_parts",
+	 "Drained switches and links, by state",
+	 "drained",
+	 "list",
+	 "state",
+	 "state",
+	 {"out", "needed", "pending"}},
+};
+
+static void print_tally(FILE *out, const struct tally *tally, const json_t *document,
+			const char *labels)
+{
+	const json_t *list = state_member(document, tally->object, tally->list), *one;
+	size_t i;
+
+	if (!json_is_array(list))
+		return;
+	prometheus_print_head(out, tally->name, tally->help);
+	for (const char *const *word = tally->words; *word; word++) {
+		uint32_t count = 0;
+
+		json_array_foreach(list, i, one) {
+			const char *has =
+				json_string_value(json_object_get(one, tally->member));
+
+			count += has && !strcmp(has, *word) &&
+				 !json_is_true(json_object_get(one, "acknowledged"));
+		}
+		fprintf(out, "%s{%s,%s=\"%s\"} %u\n", tally->name, labels, tally->label,
+			*word, count);
+	}
+}
+
+static void print_build(FILE *out, const json_t *document, const char *labels)
+{
+	const char *opensm = json_string_value(json_object_get(document, "opensm"));
+	const char *plugin = json_string_value(json_object_get(document, "plugin"));
+
+	prometheus_print_head(out, "portmajor_build_info",
+			      "1, with the versions of the plugin and of OpenSM");
+	fprintf(out, "portmajor_build_info{%s,version=\"%s\",opensm=\"%s\"} 1\n", labels,
+		plugin ? plugin : "", opensm ? opensm : "");
+}
+
 int state_print_metrics(FILE *out, const void *arg)
 {
 	const json_t *document = arg;
@@ -180,7 +243,10 @@ int state_print_metrics(FILE *out, const void *arg)
 	prometheus_print_rows(out, state_total_rows, &totals, 1);
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
 		print_condition(out, &conditions[i], document, labels);
+	print_build(out, document, labels);
 	print_managers(out, document, labels);
+	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++)
+		print_tally(out, &tallies[i], document, labels);
 	print_flap_counts(out, document, labels);
 	activity_print_metrics(out, document, labels);
 	return 0;

@@ -342,6 +342,9 @@ static void print_parts(const struct status *status)
 		cli_text_print(state->root,
 			       "port errors {#port_errors.count|port|ports} with many in "
 			       "the last hour\n");
+	else if (!strcmp(state->sm, "master"))
+		puts("port errors not known: OpenSM's performance manager is off, or has "
+		     "read nothing yet");
 	cli_missing_print(state_file_member(state, "missing"));
 	cli_changed_print(state_file_member(state, "changed"));
 	if (status->cables)
