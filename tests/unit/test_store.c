@@ -877,6 +877,37 @@ static void test_taken_over(void **state)
 	}
 }
 
+/* The folder of the master that this OpenSM was a standby of stays, to tell its end. */
+static void test_former_master(void **state)
+{
+	const struct store_request request = {.fabric = world.fabric};
+	struct planning planning = {.phase = PLANNING_EMPTY};
+	char ours[128], theirs[128], path[160];
+	struct store *store;
+
+	snprintf(ours, sizeof(ours), "%s/portmajor.%016x", folder, GUID);
+	snprintf(theirs, sizeof(theirs), "%s/portmajor.%016x", folder, GUID + 1);
+	put_plan(false);
+	assert_int_equal(rename(ours, theirs), 0);
+	store = begin_store();
+	store_note_master(store, GUID + 1);
+	assert_true(store_open(store, GUID));
+	store_poll(store);
+	while (store_await_poll(store))
+		;
+	assert_int_equal(store_load(store, &request, &planning, NULL), 0);
+	assert_int_equal(planning.phase, PLANNING_LOADED);
+	save(store, world.plan);
+	while (store_await_plan(store))
+		;
+	close_store();
+	planning_forget(&planning);
+	snprintf(path, sizeof(path), "%s/plan", theirs);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(theirs), 0);
+	remove_files("plan");
+}
+
 static int set_up(void **state)
 {
 	world_make(&world, world_director(36), PM_GROUPED);
@@ -914,6 +945,7 @@ int main(void)
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_of_others),
 		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_former_master),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -426,6 +426,8 @@ static bool judge_foreign(struct state *state)
 			       time(NULL) - one->since > MANAGERS_FOREIGN_S &&
 			       !store_has_plan_of(state->store, one->guid);
 
+		if (standby && one->state == IB_SMINFO_STATE_MASTER)
+			store_note_master(state->store, one->guid);
 		changed |= foreign != one->foreign;
 		one->foreign = foreign;
 	}

@@ -46,7 +46,6 @@ struct store {
 	char *cache;	      /* with its slash */
 	uint64_t saved_holds; /* pm_damping_changes */
 	int lock;	      /* the folder's, of the writer; -1: no lock possible */
-	time_t started;
 
 	struct clock_signal signal; /* a read or a write has ended */
 	/* under its lock, which is never held during a file operation: */
@@ -70,6 +69,7 @@ struct store {
 	int emptied_lock;
 	struct pm_error trouble; /* the fault logged last; "": none */
 	/* of the writer: */
+	uint64_t master;		   /* see store_note_master; 0: none */
 	struct pm_error aside[KEPT_FILES]; /* renamed, see store_take_aside; "": none */
 };
 
@@ -702,14 +702,21 @@ char *store_take_source(struct store *store)
 	return source;
 }
 
-/* Whether an OpenSM wrote its state there since this one was started. */
-static bool ran_beside(const struct store *store, const char *place)
+void store_note_master(struct store *store, uint64_t port_guid)
 {
-	char *path = join_path(place, "state");
-	bool beside = path && candidate_stamp(path).written.tv_sec > store->started;
+	store->master = port_guid;
+}
 
-	free(path);
-	return beside;
+/* Whether a place is that of the former master, while this OpenSM was a standby. */
+static bool is_of_master(const struct store *store, const char *place)
+{
+	char name[sizeof(CANDIDATES_PREFIX) + 20];
+	size_t length = strlen(place);
+	int size = snprintf(name, sizeof(name), CANDIDATES_PREFIX "%016" PRIx64 "/",
+			    store->master);
+
+	return store->master && length >= (size_t)size &&
+	       !strcmp(place + length - (size_t)size, name);
 }
 
 /* Has the folder of a taken-over plan emptied, if it is unused and ours had no plan. */
@@ -722,7 +729,7 @@ static void note_taken_over(struct store *store)
 	from = store->taken_over;
 	store->taken_over = NULL;
 	release(store);
-	if (from && path && access(path, F_OK) && !ran_beside(store, from) &&
+	if (from && path && access(path, F_OK) && !is_of_master(store, from) &&
 	    !lock_place(from, &lock)) {
 		hold(store);
 		if (!store->emptied) {
@@ -1075,7 +1082,6 @@ struct store *store_start(osm_log_t *log, struct worker *writer)
 	store->log = log;
 	store->writer = writer;
 	store->lock = store->emptied_lock = -1;
-	store->started = time(NULL);
 	clock_signal_init(&store->signal);
 	store->cache = join_path(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
 	if (store->cache)

@@ -119,6 +119,10 @@ bool store_has_plan(struct store *store);
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
+/* This port's OpenSM is the master, beside this one: its folder will not be removed. On
+ * the writer's thread. */
+void store_note_master(struct store *store, uint64_t port_guid);
+
 /*
  * What was renamed to NAME.bad-TIME or .late-TIME since the last call, and why; false:
  * nothing more. On the writer's thread.
