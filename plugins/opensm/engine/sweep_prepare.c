@@ -35,6 +35,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 		sweep_forget_if_outdated(plugin, fabric);
 	settled = plugin->planning.phase == PLANNING_SETTLED;
 	if (reassign) {
+		store_discard(plugin->store);
 		routing_forget(plugin);
 		forget_lids(fabric);
 		rc = routing_update_plan(plugin, fabric, false, err);

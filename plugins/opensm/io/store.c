@@ -556,6 +556,15 @@ int store_load(struct store *store, const struct store_request *request,
 	return 0;
 }
 
+void store_discard(struct store *store)
+{
+	hold(store);
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		if (file != KEPT_HOLDS && store->content[file].fresh)
+			store->content[file].known = store->content[file].read;
+	release(store);
+}
+
 /* ---- Writing ---- */
 
 /* Hands a file's content over to be written; takes the text over. */

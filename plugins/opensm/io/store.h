@@ -108,6 +108,12 @@ int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
 /*
+ * The plans that were read last are not to be used, as LIDs are assigned anew: new ones
+ * replace them.
+ */
+void store_discard(struct store *store);
+
+/*
  * Whether the own folder had a plan when opened or found locked, or got one. Known after
  * the first reading.
  */
