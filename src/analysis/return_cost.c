@@ -198,7 +198,9 @@ static void begin(struct work *work)
 		if (peer != PM_NONE)
 			work->down[port] = work->down[peer] = DOWN;
 	}
-	memcpy(work->reached, parts->reached, work->fabric->num_switches);
+	for (uint32_t sw = 0; sw < work->fabric->num_switches; sw++)
+		work->reached[sw] =
+			parts->reached[sw] && !(parts->reset && parts->reset[sw]);
 }
 
 static void count_unreached(struct work *work)

@@ -64,6 +64,7 @@ struct pm_whatif {
 	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
 	const uint32_t *last_part; /* part[] or whole_part[], of the last failure, .. */
 	uint32_t last_managed;	   /* .. and the SM's component there */
+	bool own;		   /* its SM's own link failed */
 };
 
 /* ---- Links ---- */
@@ -504,6 +505,16 @@ static int find_traffic(struct pm_whatif *whatif, struct pm_whatif_result *resul
 	return 0;
 }
 
+/* Whether the subnet manager is on an end port whose link is cut. */
+static bool lost_own(const struct pm_whatif *whatif)
+{
+	uint32_t sm = whatif->sm;
+
+	return sm != PM_NONE &&
+	       whatif->fabric->ports[sm].node >= whatif->fabric->num_switches &&
+	       whatif->broken->ports[sm].peer != whatif->fabric->ports[sm].peer;
+}
+
 int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err)
 {
@@ -521,6 +532,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	}
 	whatif->last_part = whatif->whole_part;
 	whatif->last_managed = whatif->managed_part;
+	whatif->own = lost_own(whatif);
 	if (cuts_off(whatif)) {
 		whatif->last_part = whatif->part;
 		whatif->last_managed = count_present(whatif, &found);
@@ -754,10 +766,14 @@ const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif)
 	return &whatif->before;
 }
 
-void pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached)
+bool pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached)
 {
+	const uint32_t *part = whatif->own ? whatif->whole_part : whatif->last_part;
+	uint32_t managed = whatif->own ? whatif->managed_part : whatif->last_managed;
+
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
-		reached[sw] = whatif->last_part[sw] == whatif->last_managed;
+		reached[sw] = part[sw] == managed;
+	return !whatif->own;
 }
 
 const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num)

@@ -97,6 +97,28 @@ class Predictions(test_returns.Case):
     def test_host_was_reset(self):
         self.check_reset(self.host)
 
+    def test_own_link(self):
+        """OpenSM's: as any host's, unless it swept meanwhile; then all tables are written."""
+        host, osm, fabric = self.lab.osm.host, self.lab.osm, self.lab.fabric
+        predicted = self.predict(host)
+        mark = osm.log_offset()
+        fabric.lose(host)
+        fabric.back(host)
+        osm.wait_log(r"portmajor return \d+: 1 host, ", mark)
+        back, = pmlab.Return.find(osm.log(mark))
+        self.assertEqual((back.sets, back.sent), (predicted["service"]["sets"]["total"],
+                                                  predicted["lft_sets"]))
+        mark = osm.log_offset()
+        fabric.lose(host)
+        osm.hup()
+        osm.wait_log("Entering DISCOVERING state", mark)
+        fabric.back(host)
+        osm.hup()
+        osm.wait_log("portmajor run .*: first sweep as master", mark)
+        run, = pmlab.Run.find(osm.log(mark))
+        self.assertEqual((run.sent, run.moved), (predicted["first_sweep"], 0))
+        osm.settle(osm.mark(), sweep=False)
+
     def test_cable(self):
         self.check("leaf1:19")
 

@@ -151,10 +151,16 @@ class Returns(labtest.Folders):
         self.assertEqual((both["hosts"], both["cables"], both["sets"]["values"]), (1, 1, 1))
 
     def test_managers_own_host(self):
-        found = self.back("h2-3", options=("-s", "h2-3"))["service"]
-        self.assertEqual((found["unreached"], found["smps"]), (1, 0))
-        self.assertIn("1 link not in service", run("whatif", "--return", "-s", "h2-3", NET,
-                                                   "--fail", "h2-3"))
+        """As any host's, unless OpenSM sweeps while its link is down."""
+        found = self.back("h2-3", options=("-s", "h2-3"))
+        self.assertEqual((found["service"]["unreached"], found["service"]["smps"],
+                          found["lft_sets"]), (0, 9, 0))
+        whole = json.loads(run("whatif", "--json", "-s", "h2-3", NET, "--fail", "h0-1"))
+        self.assertEqual(found["first_sweep"], whole["full_load"])
+        self.assertIsNone(self.back("h0-1", options=("-s", "h2-3"))["first_sweep"])
+        shown = run("whatif", "--return", "-s", "h2-3", NET, "--fail", "h2-3")
+        self.assertIn(f"writes all tables: {whole['full_load']} LFT blocks\n", shown)
+        self.assertIn("\nno entry moves: all tables are right already\n", shown)
 
     def test_misused(self):
         for args, reason in ((("--return", "--all", "links"), "needs --fail"),

@@ -96,8 +96,10 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);
 
 /*
- * Writes reached[switch]: whether the subnet manager reaches it after the last failure.
+ * Writes reached[switch]: whether the subnet manager knows it and its tables after the
+ * last failure. False if that took the subnet manager's own link: then nothing is dropped
+ * before the manager's next sweep, and reached[] is as before the failure.
  */
-void pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached);
+bool pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached);
 
 #endif

@@ -35,7 +35,9 @@ int cli_return_reset(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     : cli_fail(EXIT_USAGE, "--reset: --fail names no node");
 }
 
-static int find_cost(const struct cli_return *back, struct pm_return_cost *cost)
+/* *own: the subnet manager's own link has failed, and returns. An exit status. */
+static int find_cost(const struct cli_return *back, struct pm_return_cost *cost,
+		     bool *own)
 {
 	uint8_t *reached = calloc(back->fabric->num_switches + 1u, 1);
 	const struct pm_return parts = {
@@ -52,7 +54,7 @@ static int find_cost(const struct cli_return *back, struct pm_return_cost *cost)
 
 	if (!reached)
 		cli_no_memory();
-	pm_whatif_reached(back->whatif, reached);
+	*own = !pm_whatif_reached(back->whatif, reached);
 	if (pm_return_cost_find(&parts, cost, &err))
 		status = cli_refuse(&err);
 	free(reached);
@@ -96,14 +98,16 @@ int cli_return_json(const struct cli_return *back, json_t *took, json_t *multica
 		    json_t **object)
 {
 	struct pm_return_cost cost;
-	json_int_t again;
-	int status = find_cost(back, &cost);
+	json_int_t again, all;
+	bool own;
+	int status = find_cost(back, &cost, &own);
 
 	if (status) {
 		json_decref(took);
 		json_decref(multicast);
 		return status;
 	}
+	all = (json_int_t)pm_whatif_before(back->whatif)->full_load;
 	again = (json_int_t)cost.switches * pm_plan_blocks(pm_whatif_plan(back->whatif));
 	*object = cli_json_join(
 		cli_json_new("return", 1),
@@ -115,6 +119,7 @@ int cli_return_json(const struct cli_return *back, json_t *took, json_t *multica
 			{"service", service_json(back, &cost)},
 			{"moves", moves_json(back)},
 			{"discovery", json_integer(again)},
+			{"first_sweep", own ? json_integer(all) : json_null()},
 			{"lft_sets",
 			 json_integer((json_int_t)cost.table_sets + again +
 				      (json_int_t)back->result->total.blocks)},
@@ -142,6 +147,30 @@ void cli_multicast_print(const json_t *object)
 			"{multicast.members_left_out|member|members} in none\n");
 }
 
+static void print_moves(const json_t *object)
+{
+	if (cli_json_number(json_object_get(object, "moves"), "blocks"))
+		cli_text_print(
+			object,
+			"then entries move: {moves.blocks|LFT block|LFT blocks} of "
+			"{moves.switches|switch|switches}, {moves.least} at least, "
+			"about {%moves.ms} ms\n");
+	else if (json_is_false(json_object_get(object, "fails_over")))
+		puts("no entry moves: all tables are right already");
+}
+
+/* The subnet manager's own link: how OpenSM sees it depends on when it looks. */
+static void print_own(const json_t *object)
+{
+	if (!json_is_integer(json_object_get(object, "first_sweep")))
+		return;
+	cli_text_print(object,
+		       "the subnet manager's own link was down: this holds if it did not "
+		       "sweep meanwhile; if it did, it has dropped the fabric, and "
+		       "its next sweep discovers all and writes all tables: "
+		       "{first_sweep|LFT block|LFT blocks}\n");
+}
+
 void cli_return_print(const json_t *object)
 {
 	const json_t *service = json_object_get(object, "service");
@@ -166,10 +195,7 @@ void cli_return_print(const json_t *object)
 		fputs("without these parts the engine fails over to the next one: entries "
 		      "move when it fails back\n",
 		      stdout);
-	cli_text_print(object,
-		       "then entries move: {moves.blocks|LFT block|LFT blocks} of "
-		       "{moves.switches|switch|switches}, {moves.least} at least, "
-		       "about {%moves.ms} ms\n");
+	print_moves(object);
 	if (json_integer_value(json_object_get(object, "discovery")))
 		cli_text_print(object, "then OpenSM's discovery sends these whole tables "
 				       "again: {discovery|LFT block|LFT blocks}\n");
@@ -178,4 +204,5 @@ void cli_return_print(const json_t *object)
 		object,
 		"in all {lft_sets|LFT Set|LFT Sets}, with "
 		"{settings.max_wire_smps} MADs of {settings.mad_us} us at a time\n");
+	print_own(object);
 }
