@@ -214,6 +214,28 @@ static void write_description(const char *name, FILE *file)
 	fputc('"', file);
 }
 
+/* `lid 3 lmc 0`, as ibnetdiscover has it. */
+static void write_lid(const struct pm_port *port, FILE *file)
+{
+	fprintf(file, "lid %u lmc %u", port->lid, port->lmc);
+}
+
+/* `# lid 3 lmc 0 4xQDR`. ibsim warns about lines that do not end in a LID and a link. */
+static void write_port_comment(const struct pm_port *port, FILE *file)
+{
+	char link[PM_LINK_TEXT];
+
+	if (!port->link && !port->lid)
+		return;
+	fputs("\t# ", file);
+	if (port->lid)
+		write_lid(port, file);
+	else
+		fputs("lid 0", file);
+	if (port->link)
+		fprintf(file, " %s", pm_link_print(port->link, link));
+}
+
 /* *device: the device ID of the last record. */
 static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *device,
 		       FILE *file)
@@ -222,15 +244,21 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *
 		const char *guid, *kind;
 	} words[] = {{"switchguid", "Switch"}, {"caguid", "Hca"}, {"rtguid", "Rt"}};
 	const struct pm_node *n = &fabric->nodes[node];
-	char link[PM_LINK_TEXT], id[GUID_ID];
+	const struct pm_port *own = &fabric->ports[n->first_port];
+	bool has_lid = n->type == PM_SWITCH && own->lid;
+	char id[GUID_ID];
 
 	if (n->device != *device)
 		fprintf(file, "devid=0x%x\n", n->device);
 	*device = n->device;
 	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"", words[n->type].guid, n->guid,
 		words[n->type].kind, n->num_ports, node_id(fabric, node, id));
-	if (!names_node(fabric, node))
+	if (has_lid || !names_node(fabric, node))
 		write_description(pm_fabric_name(fabric, node), file);
+	if (has_lid) {
+		fputs(" base port 0 ", file);
+		write_lid(own, file);
+	}
 	fputc('\n', file);
 	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = fabric->ports[i].peer;
@@ -240,10 +268,7 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *
 		fprintf(file, "[%u]\t\"%s\"[%u]", fabric->ports[i].num,
 			node_id(fabric, fabric->ports[peer].node, id),
 			fabric->ports[peer].num);
-		/* ibsim warns about lines that do not end in a LID, width and speed. */
-		if (fabric->ports[i].link)
-			fprintf(file, "\t# lid 0 %s",
-				pm_link_print(fabric->ports[i].link, link));
+		write_port_comment(&fabric->ports[i], file);
 		fputc('\n', file);
 	}
 	/* ibsim needs the blank line to find the next record's header. */

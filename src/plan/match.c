@@ -2,6 +2,8 @@
 /* Compares a fabric with a plan. */
 #include "plan_parts.h"
 
+#include <portmajor/fabric/link.h>
+
 #include <string.h>
 
 #include <errno.h>
@@ -83,6 +85,20 @@ bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now)
 	for (uint32_t sw = 0; sw < now->num_switches; sw++)
 		strangers += is_stranger(plan, now, sw);
 	return strangers * 10 <= now->num_switches;
+}
+
+void pm_plan_note_links(struct pm_plan *plan, const struct pm_fabric *now)
+{
+	struct pm_fabric *topology = plan->topology;
+
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t port = topology->ports[i].peer == PM_NONE
+					? PM_NONE
+					: pm_fabric_same_port(topology, i, now);
+
+		if (port != PM_NONE)
+			topology->ports[i].link = pm_link_at(now, port);
+	}
 }
 
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,

@@ -4,6 +4,8 @@
  */
 #include "route_parts.h"
 
+#include <portmajor/fabric/link.h>
+
 #include <errno.h>
 
 struct loads {
@@ -144,10 +146,15 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 {
 	struct loads r = {.routes = routes};
 	int rc = count_flows(&r, there, NULL, NULL);
+	const struct pm_fabric *topology = routes->plan->topology;
+	uint32_t common = pm_link_common_rate(topology);
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; !rc && i < routes->plan->topology->num_ports; i++)
-		most = r.load[i] > most ? r.load[i] : most;
+	for (uint32_t i = 0; !rc && i < topology->num_ports; i++) {
+		uint64_t own = pm_link_weigh(topology, common, i, r.load[i]);
+
+		most = own > most ? own : most;
+	}
 	if (!rc)
 		*load = most;
 	end_loads(&r);

@@ -572,17 +572,49 @@ class Command(labtest.Folders):
         refused = "leaves keep at least 1 of 4 uplinks (leaf0)"
         status, shown, errors = self.drain("spine[12]")
         self.assertEqual((status, shown), (1, ""))
-        self.assertIn(f"{refused}: less than half; --force drains it all the same\n", errors)
+        self.assertIn(f"{refused}: refused, as a leaf keeps less than half of its uplinks; "
+                      "--force drains it all the same\n", errors)
         status, shown, _ = self.drain("--dry-run", "spine[12]")
         self.assertEqual(status, 1)
         self.assertTrue(shown.startswith("would    spine1\nwould    spine2\nbusiest link "))
-        self.assertTrue(shown.endswith(f"{refused}: less than half, and refused without --force\n"))
+        self.assertTrue(shown.endswith(f"{refused}: refused without --force, as a leaf keeps less "
+                                       "than half of its uplinks\n"))
         shown = json.loads(self.drain("--json", "--dry-run", "spine[12]")[1])["effect"]
-        self.assertEqual((shown["uplinks"], shown["harsh"], shown["load"]["after"] >
-                          shown["load"]["before"]), ({"leaf": "leaf0", "kept": 1, "of": 4}, True, True))
+        self.assertEqual((shown["uplinks"], shown["level_uplinks"], shown["refusal"],
+                          shown["load"]["after"] > shown["load"]["before"]),
+                         ({"leaf": "leaf0", "kept": 1, "of": 4}, None,
+                          "a leaf keeps less than half of its uplinks", True))
         self.assertEqual(self.drained.read_text(), before)
         self.assertEqual(self.drain("-q", "spine0"), (0, "", ""))  # it is drained
         self.assertEqual(self.drain("--force", "spine[12]")[0], 0)
+
+    def test_tops(self):
+        """No leaf loses an uplink, but all traffic between pods meets at one switch."""
+        self.netlist = odd_netlists.small_director().write(self.folder / "director.net")
+        status, shown, errors = self.drain("s*-fab0")
+        self.assertEqual((status, shown, control.drained(self.folder)), (1, "", []))
+        self.assertRegex(errors, r"busiest link \d+ -> \d+ flows .*; leaves keep all uplinks, level 1 "
+                         r"keeps 2 of \d+: refused, as a level keeps less than half of its uplinks")
+        self.assertEqual(self.drain("--dry-run", "s[0-3]-fab0")[0], 0)
+        # Here the half that is left gives a link thrice the flows.
+        self.netlist = pmlab.generate(self.folder / "director.net", "director", 36)
+        status, shown, _ = self.drain("--dry-run", "s[0-8]-fab0")
+        self.assertEqual(status, 1)
+        self.assertRegex(shown, "refused without --force, as the busiest link gets more than 2.5")
+        self.assertEqual(self.drain("--dry-run", "s0-fab0")[0], 0)
+
+    def test_rates(self):
+        """Loads are weighed as by whatif: a drain of the slow cable makes the busiest link less
+        busy."""
+        text = self.netlist.read_text()
+        self.netlist = self.folder / "slow.net"
+        self.netlist.write_text(text.replace('"spine1"[3]\t# lid 0 4x', '"spine1"[3]\t# lid 0 1x'))
+        whatif = json.loads(pmlab.run_cli("whatif", "--json", self.netlist, "--fail",
+                                          "leaf2:6").stdout)["load"]
+        self.assertGreater(whatif["before"], whatif["after"])
+        effect = json.loads(self.drain("--json", "--dry-run", "leaf2:6")[1])["effect"]
+        self.assertEqual((effect["load"]["before"], effect["load"]["after"]),
+                         (whatif["before"], whatif["after"]))
 
     def test_reason(self):
         """Kept in the file and listed, with time and user."""

@@ -192,6 +192,23 @@ static void mix_links(struct pm_fabric *fabric)
 }
 
 /* What is written is read as the same fabric, less the nodes that have no cable. */
+/* To every other switch and host. */
+static void give_lids(struct pm_fabric *fabric)
+{
+	uint16_t lid = 1;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		struct pm_port *port = &fabric->ports[i];
+		bool is_switch = port->node < fabric->num_switches;
+
+		if (port->node % 2 || (is_switch ? port->num : !port->num))
+			continue;
+		port->lid = lid;
+		port->lmc = is_switch ? 0 : 1;
+		lid = (uint16_t)(lid + 2);
+	}
+}
+
 static void test_write(void **state)
 {
 	struct pm_fabric *fabric = degraded("links=5%,switches=3,hosts=20", 9), *back;
@@ -203,6 +220,7 @@ static void test_write(void **state)
 
 	assert_non_null(file);
 	mix_links(fabric);
+	give_lids(fabric);
 	pm_netlist_write(fabric, file);
 	assert_int_equal(fclose(file), 0);
 	if (pm_netlist_parse(text, length, "in", &back, &err))
@@ -216,6 +234,8 @@ static void test_write(void **state)
 		assert_int_not_equal(there, PM_NONE);
 		assert_int_equal(back->ports[i].guid, fabric->ports[there].guid);
 		assert_int_equal(back->ports[i].link, fabric->ports[there].link);
+		assert_int_equal(back->ports[i].lid, fabric->ports[there].lid);
+		assert_int_equal(back->ports[i].lmc, fabric->ports[there].lmc);
 		peer = back->ports[i].peer;
 		if (peer != PM_NONE)
 			peer = pm_fabric_same_port(back, peer, fabric);

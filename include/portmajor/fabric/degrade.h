@@ -36,11 +36,12 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /*
  * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a link
- * are left out. Links keep their width and speed, unless only the speed is known. A name
- * that is empty, not unique, of the form S-0123456789abcdef (also with H or R), or has
- * blanks, quotes, '#' or '@' becomes the description of a node with such an id, made of
- * its GUID; so ids are unique. Quotes and control characters in the description become
- * '?' (pm_put_field). The caller checks the stream for errors. O(ports).
+ * are left out. Ports keep their LIDs, and links their width and speed, unless only the
+ * speed is known. A name that is empty, not unique, of the form S-0123456789abcdef (also
+ * with H or R), or has blanks, quotes, '#' or '@' becomes the description of a node with
+ * such an id, made of its GUID; so ids are unique. Quotes and control characters in the
+ * description become '?' (pm_put_field). The caller checks the stream for errors.
+ * O(ports).
  */
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file);
 

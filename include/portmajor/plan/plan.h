@@ -147,6 +147,12 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 /* Sets whether the tables in the switches are preferred. */
 void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
 
+/*
+ * Notes widths and speeds of the fabric's links in plan->topology, which has none: for
+ * loads, no table depends on them.
+ */
+void pm_plan_note_links(struct pm_plan *plan, const struct pm_fabric *now);
+
 void pm_plan_free(struct pm_plan *plan);
 
 /*

@@ -83,7 +83,10 @@ int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
 			 bool (*stop)(void *context), void *context,
 			 struct pm_ratio *ratio);
 
-/* Likewise computes the highest number of flows on a link. */
+/*
+ * Likewise computes the highest number of flows on a link, scaled by pm_link_weigh with
+ * the widths and speeds in the plan's topology (pm_plan_note_links).
+ */
 int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		      uint64_t *load);
 

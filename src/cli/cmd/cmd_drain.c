@@ -32,9 +32,9 @@ struct request {
 /* What new drains do; zeroed at first: there are none. */
 struct outcome {
 	json_t *effect;
-	char *text;  /* the effect in words */
-	bool harsh;  /* refused without --force */
-	json_t *new; /* the list of new drains, or NULL */
+	char *text;	     /* the effect in words */
+	const char *refusal; /* without --force; NULL: it may be */
+	json_t *new;	     /* the list of new drains, or NULL */
 };
 
 /* ---- Several parts of one name ---- */
@@ -75,16 +75,15 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 	return EXIT_FINE;
 }
 
-/* The fabric in which parts are looked up. */
+/* The fabric in which parts are looked up, and the one that is drained. */
 struct place {
-	struct pm_plan *plan;
 	struct pm_fabric *fabric; /* of a netlist, or NULL */
-	uint8_t *there;		  /* [port of plan->topology] */
+	struct present present;
 };
 
 static const struct pm_fabric *fabric_of(const struct place *place)
 {
-	return place->fabric ? place->fabric : place->plan->topology;
+	return place->fabric ? place->fabric : place->present.plan->topology;
 }
 
 /* Adds one part to a request, as cli_failures_find gives it. */
@@ -101,6 +100,28 @@ static int add_thing(json_t *parts, const struct pm_fabric *fabric, uint32_t thi
 	return EXIT_FINE;
 }
 
+/* Refuses hosts, whose names a plan does not have. */
+static int check_hosts(const struct place *place, const char *text)
+{
+	const struct pm_fabric *fabric = place->present.fabric;
+	struct pm_ports things = {0};
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (!place->fabric && fabric &&
+	    !pm_failures_find(fabric, place->present.plan, "drain", text, &things,
+			      NULL)) {
+		const struct pm_node *n =
+			&fabric->nodes[fabric->ports[things.list[0]].node];
+
+		if (n->type != PM_SWITCH &&
+		    pm_requests_may_drain(fabric, n->guid, 0, &err))
+			status = cli_fail(EXIT_USAGE, "drain: %s", err.text);
+	}
+	free(things.list);
+	return status;
+}
+
 static int add_all(json_t *parts, const struct place *place, char **operands, bool quiet)
 {
 	const struct pm_fabric *fabric = fabric_of(place);
@@ -109,8 +130,10 @@ static int add_all(json_t *parts, const struct place *place, char **operands, bo
 	for (; *operands && !status; operands++) {
 		struct pm_ports things = {0};
 
-		status = cli_failures_find(fabric, place->plan, "drain", *operands,
-					   &things);
+		status = check_hosts(place, *operands);
+		if (!status)
+			status = cli_failures_find(fabric, place->present.plan, "drain",
+						   *operands, &things);
 		if (!status)
 			status = check_several(fabric, *operands, &things, quiet);
 		for (uint32_t i = 0; i < things.num && !status; i++)
@@ -120,37 +143,48 @@ static int add_all(json_t *parts, const struct place *place, char **operands, bo
 	return status;
 }
 
+static bool has_plan(const struct cli_port *port)
+{
+	char *path = cli_text_make("%splan", port->folder);
+	bool has = !access(path, R_OK);
+
+	free(path);
+	return has;
+}
+
+/* Makes a plan of the netlist, unless the port's plan is of this fabric. */
+static int open_netlist(const char *path, const struct cli_port *port,
+			struct place *place)
+{
+	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
+	struct present *present = &place->present;
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	int status = cli_fabric_read(path, &config, &place->fabric);
+
+	if (!status && has_plan(port))
+		status = present_read(port, present);
+	if (status || (present->plan && pm_plan_fits(present->plan, place->fabric)))
+		return status;
+	present_free(present);
+	if (pm_plan_make(place->fabric, &config.plan, &plan, &err))
+		return cli_fail(EXIT_INPUT, "%s: %s", path, err.text);
+	present_of(plan, place->fabric, present);
+	return EXIT_FINE;
+}
+
 /* Opens the plan of a port, or of the netlist; an exit status. */
 static int open_place(const struct request *request, const struct cli_port *port,
 		      struct place *place)
 {
-	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
-	char *path = cli_text_make("%splan", port->folder);
-	struct pm_error err;
-	int status = EXIT_FINE;
-
-	*place = (struct place){NULL, NULL, NULL};
-	if (request->netlist)
-		status = cli_fabric_read(request->netlist, &config, &place->fabric);
-	else if (pm_plan_file_read(path, &place->plan, &err))
-		status = cli_refuse(&err);
-	if (!status && request->netlist &&
-	    pm_plan_make(place->fabric, &config.plan, &place->plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s: %s", request->netlist, err.text);
-	free(path);
-	if (status)
-		return status;
-	place->there = calloc(place->plan->topology->num_ports + 1u, 1);
-	if (!place->there)
-		cli_no_memory();
-	drain_effect_there(place->plan, port->state, place->there);
-	return EXIT_FINE;
+	*place = (struct place){.fabric = NULL};
+	return request->netlist ? open_netlist(request->netlist, port, place)
+				: present_read(port, &place->present);
 }
 
 static void close_place(struct place *place)
 {
-	free(place->there);
-	pm_plan_free(place->plan);
+	present_free(&place->present);
 	pm_fabric_free(place->fabric);
 }
 
@@ -162,7 +196,7 @@ static void note_outcome(struct outcome *outcome, struct outcome *more, bool tel
 	json_decref(outcome->effect);
 	json_decref(outcome->new);
 	free(outcome->text);
-	more->harsh |= outcome->harsh;
+	more->refusal = more->refusal ? more->refusal : outcome->refusal;
 	*outcome = *more;
 }
 
@@ -174,23 +208,23 @@ static int judge(const struct place *place, struct pm_drains *before,
 	struct drain_effect effect;
 	struct outcome more = {.new = json_array()};
 
-	if (drain_effect_find(place->plan, place->there, before, after, &effect, NULL))
+	if (drain_effect_find(&place->present, before, after, &effect, NULL))
 		cli_no_memory();
-	more.text = drain_effect_text(place->plan, &effect);
-	more.effect = drain_effect_describe(place->plan, &effect);
-	more.harsh = drain_effect_is_harsh(&effect);
+	more.text = drain_effect_text(place->present.plan, &effect);
+	more.effect = drain_effect_describe(place->present.plan, &effect);
+	more.refusal = drain_effect_refusal(&effect);
 	for (uint32_t i = before->num; i < after->num; i++)
 		json_array_append_new(more.new, cli_port_part(after->list[i].guid,
 							      after->list[i].num,
 							      after->list[i].label));
 	note_outcome(outcome, &more,
 		     !request->output.quiet && !request->dry_run &&
-			     (!more.harsh || request->force));
-	return outcome->harsh && !request->force && !request->dry_run
+			     (!more.refusal || request->force));
+	return outcome->refusal && !request->force && !request->dry_run
 		       ? cli_fail(EXIT_FINDINGS,
-				  "drain: %s: less than half; --force drains it all the "
+				  "drain: %s: refused, as %s; --force drains it all the "
 				  "same",
-				  outcome->text)
+				  outcome->text, outcome->refusal)
 		       : EXIT_FINE;
 }
 
@@ -225,22 +259,13 @@ static bool knows_all(const struct place *place, char **operands)
 	for (; !rc && *operands; operands++) {
 		struct pm_ports things = {0};
 
-		rc = pm_failures_find(fabric_of(place), place->plan, "drain", *operands,
-				      &things, NULL);
+		rc = pm_failures_find(fabric_of(place), place->present.plan, "drain",
+				      *operands, &things, NULL);
 		free(things.list);
 	}
 	if (rc == -ENOMEM)
 		cli_no_memory();
 	return !rc;
-}
-
-static bool has_plan(const struct cli_port *port)
-{
-	char *path = cli_text_make("%splan", port->folder);
-	bool has = !access(path, R_OK);
-
-	free(path);
-	return has;
 }
 
 /* Whether a port's plan has the parts of a netlist; if it has none, OpenSM judges. */
@@ -494,13 +519,13 @@ static int show_trial(const struct cli_ports *ports, const struct request *reque
 	} else {
 		if (outcome->text && !request->output.quiet) {
 			cli_text_put(outcome->text);
-			puts(outcome->harsh
-				     ? ": less than half, and refused without --force"
-				     : "");
+			printf("%s%s\n",
+			       outcome->refusal ? ": refused without --force, as " : "",
+			       outcome->refusal ? outcome->refusal : "");
 		}
 		json_decref(object);
 	}
-	return status ? status : outcome->harsh ? EXIT_FINDINGS : EXIT_FINE;
+	return status ? status : outcome->refusal ? EXIT_FINDINGS : EXIT_FINE;
 }
 
 /* Prints the drained parts, and the cause once if none of them is pending. */
@@ -594,7 +619,9 @@ static const struct cli_option drain_options[] = {
 	{0, "dry-run", NULL,
 	 "print what would be drained and its effect, and drain nothing",
 	 CLI_MEMBER(struct request, dry_run)},
-	{0, "force", NULL, "even if a leaf keeps less than half of its uplinks",
+	{0, "force", NULL,
+	 "even if a leaf or a level keeps less than half of its uplinks, or the busiest "
+	 "link gets more than 2.5 times the flows",
 	 CLI_MEMBER(struct request, force)},
 	{0, "reason", "TEXT", "why; kept and listed with the drain",
 	 CLI_MEMBER(struct request, reason)},
@@ -610,7 +637,7 @@ static const struct cli_command drain_command = {
 		"restarts. Nodes are named as for whatif --fail: by name, pattern with * "
 		"and ?, or GUID. A cable without which hosts would be cut off stays in use "
 		"(\"needed\"). Says first how much busier the busiest link gets, and how "
-		"many uplinks leaves keep: less than half is refused. Then, or without "
+		"many uplinks leaves and levels keep: less than half, or more than 2.5 times the flows, is refused. Then, or without "
 		"operands, lists what is drained: \"out\" "
 		"is out of hosts' paths. Exit status 1, for a list or with --wait, if "
 		"anything is not.",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the effect of drains on the busiest link and on leaves' uplinks. */
+/* Finds the effect of drains on the busiest link and on uplinks. */
 #include "drain_effect.h"
 
 #include "json.h"
@@ -12,124 +12,138 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void mark_away(const struct pm_fabric *topology, uint32_t port, uint8_t *there)
-{
-	there[port] = 0;
-	if (topology->ports[port].peer != PM_NONE)
-		there[topology->ports[port].peer] = 0;
-}
+/* ---- Loads ---- */
 
-/* Marks the ports of an end of a missing part: a switch or a port; not a host's own. */
-static void mark_end(const struct pm_fabric *topology, const json_t *end, uint8_t *there)
-{
-	const char *guid = json_string_value(json_object_get(end, "guid"));
-	json_int_t port = cli_json_number(end, "port");
-	uint32_t sw =
-		guid ? pm_fabric_find_guid(topology, strtoull(guid, NULL, 16)) : PM_NONE;
-
-	if (sw == PM_NONE || port < 0 || port > topology->nodes[sw].num_ports)
-		return;
-	if (port) {
-		mark_away(topology, topology->nodes[sw].first_port + (uint32_t)port,
-			  there);
-		return;
-	}
-	pm_for_each_port(i, topology, sw)
-		mark_away(topology, i, there);
-}
-
-void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there)
-{
-	const struct pm_fabric *topology = plan->topology;
-	const json_t *missing = json_object_get(state, "missing"), *part, *end;
-	size_t i, k;
-
-	for (uint32_t p = 0; p < topology->num_ports; p++)
-		there[p] = topology->ports[p].peer != PM_NONE ||
-			   topology->ports[p].host != PM_NO_HOST;
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		json_array_foreach(json_object_get(part, "ends"), k, end)
-			mark_end(topology, end, there);
-}
-
-static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
-			const uint8_t *usable, uint64_t *load, struct pm_error *err)
+static int find_busiest(const struct present *present, const uint8_t *usable,
+			uint64_t *load, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
-	int rc = pm_routes_make(plan, &routes, err);
+	int rc = pm_routes_make(present->plan, &routes, err);
 
 	if (rc)
 		return rc;
 	pm_routes_update(routes, usable, NULL);
-	rc = pm_routes_busiest(routes, there, load);
+	rc = pm_routes_busiest(routes, present->there, load);
 	pm_routes_free(routes);
 	return rc ? pm_error_no_memory(err) : 0;
 }
 
-static uint32_t count_up(const struct pm_plan *plan, uint32_t sw, const uint8_t *marked)
+/* usable[] is working memory. */
+static int find_undrained(const struct present *present, uint8_t *usable, uint64_t *load,
+			  struct pm_error *err)
 {
-	const struct pm_fabric *topology = plan->topology;
-	uint32_t count = 0;
+	int rc = present_use(present, present->there, NULL, usable, err);
+
+	return rc ? rc : find_busiest(present, usable, load, err);
+}
+
+/* ---- Uplinks ---- */
+
+/* Up ports of a switch. */
+struct count {
+	uint32_t of, before, after;
+};
+
+static void count_up(const struct present *present, uint32_t sw, const uint8_t *before,
+		     const uint8_t *after, struct count *count)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+	const uint8_t *level = present->plan->tree.level;
 
 	pm_for_each_port(i, topology, sw) {
 		uint32_t peer = pm_fabric_peer_node(topology, i);
 
-		count += marked[i] && peer != PM_NONE &&
-			 plan->tree.level[peer] > plan->tree.level[sw];
+		if (peer == PM_NONE || level[peer] <= level[sw])
+			continue;
+		count->of += present->there[i] != 0;
+		count->before += before[i] != 0;
+		count->after += after[i] != 0;
 	}
-	return count;
 }
 
-static void find_leaf(const struct pm_plan *plan, const uint8_t *there,
-		      const uint8_t *before, const uint8_t *after,
-		      struct drain_effect *effect)
+/* Takes a count if its share is the smallest so far. */
+static void note_count(struct drain_uplinks *worst, uint32_t of_what,
+		       const struct count *count)
 {
-	effect->leaf = PM_NONE;
+	if (count->after >= count->before ||
+	    (worst->of_what != PM_NONE &&
+	     (uint64_t)count->after * worst->of >= (uint64_t)worst->kept * count->of))
+		return;
+	*worst = (struct drain_uplinks){of_what, count->after, count->of};
+}
+
+static void find_uplinks(const struct present *present, const uint8_t *before,
+			 const uint8_t *after, struct drain_effect *effect)
+{
+	const struct pm_plan *plan = present->plan;
+	struct count levels[PM_NO_LEVEL + 1] = {{0, 0, 0}};
+
+	effect->leaf.of_what = effect->level.of_what = PM_NONE;
 	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
-		uint32_t of = count_up(plan, sw, there);
-		uint32_t kept = count_up(plan, sw, after);
+		struct count own = {0, 0, 0};
 
-		if (!pm_fabric_count_hosts(plan->topology, sw, NULL) ||
-		    kept >= count_up(plan, sw, before))
+		if (!pm_fabric_count_hosts(plan->topology, sw, NULL)) {
+			count_up(present, sw, before, after,
+				 &levels[plan->tree.level[sw]]);
 			continue;
-		if (effect->leaf != PM_NONE &&
-		    (uint64_t)kept * effect->of >= (uint64_t)effect->kept * of)
-			continue;
-		effect->leaf = sw;
-		effect->kept = kept;
-		effect->of = of;
+		}
+		count_up(present, sw, before, after, &own);
+		note_count(&effect->leaf, sw, &own);
 	}
+	for (uint32_t l = 0; l < PM_NO_LEVEL; l++)
+		note_count(&effect->level, l, &levels[l]);
 }
 
-int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
-		      struct pm_drains *before, struct pm_drains *after,
-		      struct drain_effect *effect, struct pm_error *err)
+int drain_effect_find(const struct present *present, struct pm_drains *before,
+		      struct pm_drains *after, struct drain_effect *effect,
+		      struct pm_error *err)
 {
-	size_t num = (size_t)plan->topology->num_ports + 1;
+	const uint8_t *there = present->there;
+	size_t num = (size_t)present->plan->topology->num_ports + 1;
 	uint8_t *usable = malloc(2 * num);
-	int rc;
+	struct drain_effect found = {.load_before = 0};
+	int rc = usable ? 0 : pm_error_no_memory(err);
 
-	if (!usable)
-		return pm_error_no_memory(err);
-	memcpy(usable, there, num - 1);
-	memcpy(usable + num, there, num - 1);
-	rc = pm_drains_apply(before, plan, usable, err);
+	if (!rc && before->num)
+		rc = find_undrained(present, usable, &found.load_undrained, err);
 	if (!rc)
-		rc = pm_drains_apply(after, plan, usable + num, err);
+		rc = present_use(present, there, before, usable, err);
 	if (!rc)
-		rc = find_busiest(plan, there, usable, &effect->load_before, err);
+		rc = present_use(present, there, after, usable + num, err);
 	if (!rc)
-		rc = find_busiest(plan, there, usable + num, &effect->load_after, err);
+		rc = find_busiest(present, usable, &found.load_before, err);
 	if (!rc)
-		find_leaf(plan, there, usable, usable + num, effect);
+		rc = find_busiest(present, usable + num, &found.load_after, err);
+	if (!rc) {
+		if (!before->num)
+			found.load_undrained = found.load_before;
+		find_uplinks(present, usable, usable + num, &found);
+		*effect = found;
+	}
 	free(usable);
 	return rc;
 }
 
-bool drain_effect_is_harsh(const struct drain_effect *effect)
+static bool keeps_half(const struct drain_uplinks *uplinks)
 {
-	return effect->leaf != PM_NONE && effect->kept * 2 < effect->of;
+	return uplinks->of_what == PM_NONE || uplinks->kept * 2 >= uplinks->of;
 }
+
+const char *drain_effect_refusal(const struct drain_effect *effect)
+{
+	if (!keeps_half(&effect->leaf))
+		return "a leaf keeps less than half of its uplinks";
+	if (!keeps_half(&effect->level))
+		return "a level keeps less than half of its uplinks";
+	/* Half of the links carry twice the flows, and a few more on the busiest one. */
+	if (effect->load_after > effect->load_before &&
+	    2 * effect->load_after > 5 * effect->load_undrained)
+		return "the busiest link gets more than 2.5 times the flows that it "
+		       "would have without any drain";
+	return NULL;
+}
+
+/* ---- Output ---- */
 
 char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *effect)
 {
@@ -138,30 +152,47 @@ char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *e
 			? ((double)effect->load_after / (double)effect->load_before - 1) *
 				  100
 			: 0;
-	char uplinks[512] = "leaves keep all uplinks";
+	char uplinks[512] = "leaves keep all uplinks", level[80] = "";
 
-	if (effect->leaf != PM_NONE)
+	if (effect->leaf.of_what != PM_NONE)
 		snprintf(uplinks, sizeof(uplinks),
-			 "leaves keep at least %u of %u uplinks (%s)", effect->kept,
-			 effect->of, pm_fabric_label(plan->topology, effect->leaf));
-	return cli_text_make("busiest link %" PRIu64 " -> %" PRIu64
-			     " flows (%+.1f%%); %s",
-			     effect->load_before, effect->load_after, more, uplinks);
+			 "leaves keep at least %u of %u uplinks (%s)", effect->leaf.kept,
+			 effect->leaf.of,
+			 pm_fabric_label(plan->topology, effect->leaf.of_what));
+	if (effect->level.of_what != PM_NONE)
+		snprintf(level, sizeof(level), ", level %u keeps %u of %u",
+			 effect->level.of_what, effect->level.kept, effect->level.of);
+	return cli_text_make(
+		"busiest link %" PRIu64 " -> %" PRIu64 " flows (%+.1f%%); %s%s",
+		effect->load_before, effect->load_after, more, uplinks, level);
+}
+
+/* name: of the member that has the leaf or level; takes over `of_what`. */
+static json_t *describe_uplinks(const struct drain_uplinks *uplinks, const char *name,
+				json_t *of_what)
+{
+	if (uplinks->of_what != PM_NONE)
+		return json_pack("{s:o, s:I, s:I}", name, of_what, "kept",
+				 (json_int_t)uplinks->kept, "of",
+				 (json_int_t)uplinks->of);
+	json_decref(of_what);
+	return json_null();
 }
 
 json_t *drain_effect_describe(const struct pm_plan *plan,
 			      const struct drain_effect *effect)
 {
-	bool any = effect->leaf != PM_NONE;
+	uint32_t leaf = effect->leaf.of_what;
+	json_t *label = leaf == PM_NONE
+				? NULL
+				: pm_json_text(pm_fabric_label(plan->topology, leaf));
 
-	return json_pack("{s:{s:I, s:I}, s:o, s:b}", "load", "before",
+	return json_pack("{s:{s:I, s:I, s:I}, s:o, s:o, s:o}", "load", "undrained",
+			 (json_int_t)effect->load_undrained, "before",
 			 (json_int_t)effect->load_before, "after",
 			 (json_int_t)effect->load_after, "uplinks",
-			 any ? json_pack("{s:o, s:I, s:I}", "leaf",
-					 pm_json_text(pm_fabric_label(plan->topology,
-								      effect->leaf)),
-					 "kept", (json_int_t)effect->kept, "of",
-					 (json_int_t)effect->of)
-			     : json_null(),
-			 "harsh", drain_effect_is_harsh(effect));
+			 describe_uplinks(&effect->leaf, "leaf", label), "level_uplinks",
+			 describe_uplinks(&effect->level, "level",
+					  json_integer(effect->level.of_what)),
+			 "refusal", pm_json_text(drain_effect_refusal(effect)));
 }

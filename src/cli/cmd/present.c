@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads the present fabric from the plugin's files. */
+#include "present.h"
+
+#include "fabric_options.h"
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+#include <portmajor/files/plan_file.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint8_t *make_marks(const struct pm_fabric *topology)
+{
+	uint8_t *marks = calloc(topology->num_ports + 1u, 1);
+
+	if (!marks)
+		cli_no_memory();
+	return marks;
+}
+
+/* ---- What is there ---- */
+
+/* Whether a fabric has the link, or the end port, of a port of the plan. */
+static bool is_there(const struct pm_fabric *topology, uint32_t port,
+		     const struct pm_fabric *now)
+{
+	uint32_t own = pm_fabric_same_port(topology, port, now);
+	uint32_t peer = own == PM_NONE ? PM_NONE : now->ports[own].peer;
+
+	if (peer == PM_NONE)
+		return false;
+	if (now->ports[peer].node >= now->num_switches)
+		return topology->ports[port].peer == PM_NONE;
+	return pm_fabric_same_port(now, peer, topology) == topology->ports[port].peer;
+}
+
+static void mark_there(struct present *present, const struct pm_fabric *now)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].num)
+			present->there[i] =
+				now ? is_there(topology, i, now)
+				    : topology->ports[i].peer != PM_NONE ||
+						topology->ports[i].host != PM_NO_HOST;
+}
+
+/* The port of an end in the plugin's state, PM_NONE: the plan has none such. */
+static uint32_t find_end(const struct pm_fabric *topology, const json_t *end)
+{
+	const char *guid = json_string_value(json_object_get(end, "guid"));
+	json_int_t port = cli_json_number(end, "port");
+	uint32_t sw =
+		guid ? pm_fabric_find_guid(topology, strtoull(guid, NULL, 16)) : PM_NONE;
+
+	return sw == PM_NONE || port < 0 || port > topology->nodes[sw].num_ports
+		       ? PM_NONE
+		       : topology->nodes[sw].first_port + (uint32_t)port;
+}
+
+static void mark_away(struct present *present, uint32_t port)
+{
+	uint32_t peer = present->plan->topology->ports[port].peer;
+
+	present->there[port] = 0;
+	if (peer != PM_NONE)
+		present->there[peer] = 0;
+}
+
+/* Marks a port, or a switch; PM_NONE: a host's own end, or none of the fabric. */
+static void mark_end(struct present *present, uint32_t port)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+
+	if (port == PM_NONE)
+		return;
+	if (topology->ports[port].num) {
+		mark_away(present, port);
+		return;
+	}
+	pm_for_each_port(p, topology, topology->ports[port].node)
+		mark_away(present, p);
+}
+
+/* Marks missing parts of the state, which may be newer than the fabric. */
+static void mark_missing(struct present *present, const json_t *state)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+	const json_t *parts = json_object_get(json_object_get(state, "missing"), "parts");
+	const json_t *part, *end;
+	size_t i, k;
+
+	json_array_foreach(parts, i, part)
+		json_array_foreach(json_object_get(part, "ends"), k, end)
+			mark_end(present, find_end(topology, end));
+}
+
+/* ---- Links on hold ---- */
+
+static void list_held(struct present *present, const json_t *state)
+{
+	const json_t *flapping = json_object_get(state, "flapping"), *link;
+	size_t i;
+
+	present->held = calloc(json_array_size(flapping) + 1, sizeof(*present->held));
+	if (!present->held)
+		cli_no_memory();
+	json_array_foreach(flapping, i, link) {
+		uint32_t port =
+			find_end(present->plan->topology,
+				 json_array_get(json_object_get(link, "ends"), 0));
+
+		if (port != PM_NONE && pm_request_is_held(link))
+			present->held[present->num_held++].port = port;
+	}
+}
+
+int present_use(const struct present *present, const uint8_t *there,
+		struct pm_drains *drains, uint8_t *usable, struct pm_error *err)
+{
+	struct pm_exclusion *held = malloc((present->num_held + 1u) * sizeof(*held));
+	uint32_t num = 0;
+	int rc;
+
+	if (!held)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < present->num_held; i++)
+		if (there[present->held[i].port])
+			held[num++] = present->held[i];
+	memcpy(usable, there, present->plan->topology->num_ports);
+	rc = pm_exclude(present->plan, usable, held, num, err);
+	if (!rc && drains)
+		rc = pm_drains_apply(drains, present->plan, usable, err);
+	free(held);
+	return rc;
+}
+
+/* ---- Files ---- */
+
+static int read_plan(const char *folder, struct pm_plan **plan)
+{
+	char *path = cli_text_make("%splan", folder);
+	struct pm_error err;
+	int rc = pm_plan_file_read(path, plan, &err);
+
+	free(path);
+	return rc ? cli_refuse(&err) : EXIT_FINE;
+}
+
+static int read_fabric(const char *folder, struct pm_fabric **fabric)
+{
+	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
+	char *path = cli_text_make("%sfabric.net", folder);
+	int status =
+		access(path, R_OK) ? EXIT_FINE : cli_fabric_read(path, &config, fabric);
+
+	free(path);
+	return status;
+}
+
+/* Gives the plan the LIDs in use. */
+static int keep_lids(struct present *present)
+{
+	struct pm_plan *kept = NULL;
+	uint32_t differ;
+	struct pm_error err;
+
+	if (pm_plan_keep(present->plan, present->fabric, NULL, &kept, &differ, &err))
+		return cli_refuse(&err);
+	if (!kept)
+		return EXIT_FINE;
+	pm_plan_free(present->plan);
+	present->plan = kept;
+	return EXIT_FINE;
+}
+
+void present_of(struct pm_plan *plan, const struct pm_fabric *fabric,
+		struct present *present)
+{
+	present->plan = plan;
+	present->there = make_marks(plan->topology);
+	if (fabric)
+		pm_plan_note_links(plan, fabric);
+	mark_there(present, fabric);
+}
+
+int present_read(const struct cli_port *port, struct present *present)
+{
+	int status = read_plan(port->folder, &present->plan);
+
+	if (!status)
+		status = read_fabric(port->folder, &present->fabric);
+	if (!status && present->fabric)
+		status = keep_lids(present);
+	if (status)
+		return status;
+	present_of(present->plan, present->fabric, present);
+	mark_missing(present, port->state);
+	list_held(present, port->state);
+	return EXIT_FINE;
+}
+
+void present_free(struct present *present)
+{
+	free(present->held);
+	free(present->there);
+	pm_plan_free(present->plan);
+	pm_fabric_free(present->fabric);
+	*present = (struct present){0};
+}

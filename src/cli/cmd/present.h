@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fabric of an OpenSM as its files have it (libportmajor(8), FILES): parts that are
+ * there, LIDs in use, rates, and links that holds and drains keep out of paths.
+ */
+#ifndef PORTMAJOR_CLI_PRESENT_H
+#define PORTMAJOR_CLI_PRESENT_H
+
+#include "ports.h"
+
+#include <portmajor/policy/exclude.h>
+
+/* Zeroed: nothing. */
+struct present {
+	struct pm_fabric *fabric;  /* as last discovered; NULL: there is no file of it */
+	struct pm_plan *plan;	   /* with the LIDs in use, and with the links' rates */
+	uint8_t *there;		   /* [port of plan->topology] a link, or an end port */
+	struct pm_exclusion *held; /* links on hold */
+	uint32_t num_held;
+};
+
+/*
+ * Reads the plan of a port's folder, and what is known of its fabric. An exit status,
+ * with a message. The caller frees *present in any case.
+ */
+int present_read(const struct cli_port *port, struct present *present);
+
+/*
+ * The same for another plan, which is taken over: the links of a netlist are there. The
+ * fabric is borrowed, and may be NULL.
+ */
+void present_of(struct pm_plan *plan, const struct pm_fabric *fabric,
+		struct present *present);
+
+void present_free(struct present *present);
+
+/*
+ * Finds the links in use if there[port of plan->topology] are there: without links on
+ * hold and drained ones, unless they are needed. Drains, which may be NULL, get their
+ * states. -ENOMEM.
+ */
+int present_use(const struct present *present, const uint8_t *there,
+		struct pm_drains *drains, uint8_t *usable, struct pm_error *err);
+
+#endif
