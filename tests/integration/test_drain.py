@@ -9,6 +9,7 @@ paths to the LIDs in its block are followed: the mixtures that packets see.
 import itertools
 import json
 import os
+import pwd
 import re
 import subprocess
 import time
@@ -633,6 +634,11 @@ class Command(labtest.Folders):
         self.assertEqual([(one["by"], one["reason"]) for one in drained][0],
                          ("pia", "errors on lane 2"))
         self.assertIsNone(drained[1]["reason"])
+        # Of this process, whatever the environment of cron or a service lacks.
+        own = pwd.getpwuid(os.getuid()).pw_name
+        with unittest.mock.patch.dict(os.environ, clear=True):
+            self.drain("leaf4:7")
+        self.assertEqual(control.requests_of(self.folder)["drains"][-1]["by"], own)
         self.assertLess(abs(drained[0]["since"] - self.drained.stat().st_mtime), 60)
 
     def test_wrong(self):

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,20 +262,39 @@ void cli_ports_free(struct cli_ports *ports)
 /* ---- Requests ---- */
 
 /*
- * The user that gives the command, also by sudo, for the caller to free. Takes it from
- * the environment: the C library's lookup of users ends the process when out of memory.
+ * Finds this process's user in /etc/passwd; NULL: it is not there. The C library's lookup
+ * of users, also in other places, ends the process when out of memory.
+ */
+static char *find_own_name(void)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd room = {0}, *entry = NULL;
+	char text[4096], *name = NULL;
+
+	if (!file && errno == ENOMEM)
+		cli_no_memory();
+	while (file && !name && !fgetpwent_r(file, &room, text, sizeof(text), &entry))
+		if (entry->pw_uid == getuid())
+			name = cli_text_make("%s", entry->pw_name);
+	if (file)
+		fclose(file);
+	return name;
+}
+
+/*
+ * The user that gives the command, for the caller to free: of root that of sudo. Users of
+ * other places than /etc/passwd are known from their login alone.
  */
 static char *find_user(void)
 {
-	static const char *const variables[] = {"SUDO_USER", "LOGNAME", "USER"};
+	const char *user = getuid() ? NULL : getenv("SUDO_USER");
+	char *name = user && *user ? cli_text_make("%s", user) : find_own_name();
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *user = getenv(variables[i]);
-
-		if (user && *user)
-			return cli_text_make("%s", user);
-	}
-	return cli_text_make("uid:%u", (unsigned int)getuid());
+	if (name)
+		return name;
+	user = getenv("LOGNAME");
+	return user && *user ? cli_text_make("%s", user)
+			     : cli_text_make("uid:%u", (unsigned int)getuid());
 }
 
 json_t *cli_port_request(const char *name, json_t *parts)
