@@ -57,6 +57,36 @@ bool pm_request_part_is(const json_t *thing, const struct pm_request_part *part,
 	return false;
 }
 
+/* Whether a drain is of one of these ends, or of its switch. */
+static bool has_end(const json_t *ends, const struct pm_request_part *drain)
+{
+	struct pm_request_part end;
+
+	for (size_t i = 0; i < json_array_size(ends); i++)
+		if (pm_request_part_read(json_array_get(ends, i), &end) &&
+		    end.guid == drain->guid && (!drain->num || end.num == drain->num))
+			return true;
+	return false;
+}
+
+bool pm_request_is_drained(const json_t *state, const json_t *thing, const char *word)
+{
+	const json_t *list = json_object_get(json_object_get(state, "drained"), "list");
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(list, i, object) {
+		const char *its = text_of(object, "state");
+		struct pm_request_part drain;
+
+		if ((!word || (its && !strcmp(its, word))) &&
+		    pm_request_part_read(object, &drain) &&
+		    has_end(json_object_get(thing, "ends"), &drain))
+			return true;
+	}
+	return false;
+}
+
 bool pm_request_is_held(const json_t *link)
 {
 	const char *state = text_of(link, "state");

@@ -190,6 +190,32 @@ int pm_json_change_print(const json_t *change, char *text, size_t size)
 			name_end(json_array_get(was, at), c));
 }
 
+const char *pm_json_errors_print(const json_t *port, char text[PM_JSON_ERRORS])
+{
+	static const struct {
+		const char *member, *one, *more;
+	} kinds[] = {
+		{"symbol_errors", "symbol error", "symbol errors"},
+		{"link_recoveries", "link recovery", "link recoveries"},
+		{"link_downed", "link down", "link downs"},
+		{"receive_errors", "receive error", "receive errors"},
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		json_int_t count =
+			json_integer_value(json_object_get(port, kinds[i].member));
+
+		if (count && used < PM_JSON_ERRORS)
+			used += (size_t)snprintf(
+				text + used, PM_JSON_ERRORS - used,
+				"%s%" JSON_INTEGER_FORMAT " %s", used ? ", " : "", count,
+				count == 1 ? kinds[i].one : kinds[i].more);
+	}
+	return text;
+}
+
 json_t *pm_json_object(const struct pm_json_member *members)
 {
 	json_t *object = json_object();

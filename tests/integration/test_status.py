@@ -58,6 +58,12 @@ def reachable(connected, pairs, failed_over=False, failback_in_ms=None):
             "failback_in_ms": failback_in_ms}
 
 
+def drained(guid, port, state):
+    """`drained` with one part."""
+    return {"list": [{"guid": guid, "name": None, "port": port, "state": state, "needed": 0}],
+            "error": None}
+
+
 def slow(count, listed=None):
     """The member degraded_links."""
     return {"count": count, "list": [
@@ -169,7 +175,15 @@ def findings():
         ("no slow link", {"degraded_links": {"count": 0, "list": []}}, None),
         ("slow links are not known", {"degraded_links": None}, None),
         ("a slow link", {"degraded_links": slow(1)},
+         "1 link is slower than its neighbours: leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR); "
+         "`portmajor drain leaf0:5` keeps leaf0[5]-0x2[6] out of paths"),
+        ("a slow link that is drained", {"degraded_links": slow(1),
+                                         "drained": drained("0x2", 6, "out")}, None),
+        ("one whose drain is not followed yet", {"degraded_links": slow(1),
+                                                 "drained": drained("0x2", 6, "pending")},
          "1 link is slower than its neighbours: leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
+        ("one at a drained switch", {"degraded_links": slow(2),
+                                     "drained": drained("0x2", 0, "out")}, None),
         ("no port with errors", {"port_errors": {"count": 0, "list": []}}, None),
         ("errors of ports are not known", {"port_errors": None}, None),
         ("a port of a host has errors", {"port_errors": errors("host", {"receive_errors": 11})},
@@ -514,7 +528,9 @@ class Bad(Written):
             names = ", ".join(f"leaf{number}[5]-0x2[6] (1xQDR, neighbours 4xQDR)"
                               for number in range(named)) or "?"
             self.assertEqual((status, found), (1, f"{count} links are slower than their neighbours: "
-                                                  f"{names}{', ..' * (count > 8)}"))
+                                                  f"{names}{', ..' * (count > 8)}"
+                                                  + "; `portmajor drain leaf0:5` keeps "
+                                                  "leaf0[5]-0x2[6] out of paths" * (named > 0)))
         text = pmlab.run_cli("status", self.changed(degraded_links=slow(500, 100))).stdout
         self.assertIn("degraded    500 links slower than their neighbours\n", text)
         self.assertNotIn("degraded  ", pmlab.run_cli("status", self.changed()).stdout)
@@ -772,7 +788,8 @@ class Fabric(labtest.Folders):
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual((done.returncode, done.stderr), (1, ""))
             self.assertIn("finding     2 links are slower than their neighbours: leaf1[5]-spine0[2] "
-                          "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR)\n"
+                          "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR); "
+                          "`portmajor drain leaf1:5` keeps leaf1[5]-spine0[2] out of paths\n"
                           "finding     1 host link is slower than its neighbours: h2-1[1]-leaf2[1] "
                           "(1xQDR, neighbours 4xQDR)\n", done.stdout)
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[

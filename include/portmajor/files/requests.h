@@ -128,6 +128,12 @@ bool pm_request_part_read(const json_t *object, struct pm_request_part *part);
 bool pm_request_part_is(const json_t *thing, const struct pm_request_part *part,
 			bool any_end);
 
+/*
+ * Whether a part with `ends`, or the switch at one of them, is drained by the plugin's
+ * state; with `word`, and in this state ("out").
+ */
+bool pm_request_is_drained(const json_t *state, const json_t *thing, const char *word);
+
 /* Whether a link of the state's `flapping` is kept out, or used only as a last path. */
 bool pm_request_is_held(const json_t *link);
 

@@ -56,6 +56,13 @@ int pm_json_missing_print(const json_t *part, char *text, size_t size);
 int pm_json_change_print(const json_t *change, char *text, size_t size);
 
 /*
+ * Prints the errors of an element of `port_errors` (docs/json.md) into the text, and
+ * returns it: `57 symbol errors, 1 link down`.
+ */
+#define PM_JSON_ERRORS 160
+const char *pm_json_errors_print(const json_t *port, char text[PM_JSON_ERRORS]);
+
+/*
  * Parses a text; NULL: it is no JSON, has a member twice or, if error->text is "", there
  * is no memory. Parses it twice: where it cannot grow its buffer, jansson 2.14 loses a
  * byte of a string, or takes it for an invalid token, and goes on.

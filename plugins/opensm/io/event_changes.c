@@ -113,6 +113,15 @@ static void name_flapping_host(const json_t *flap, char *name, size_t size)
 		 number_of(flap, "last") - number_of(flap, "first"));
 }
 
+/* `s9-line0[6]-leaf23[7] (57 symbol errors, 1 link down)` */
+static void name_errors(const json_t *port, char *name, size_t size)
+{
+	char where[NAME], errors[PM_JSON_ERRORS];
+
+	pm_json_ends_print(port, where, sizeof(where));
+	snprintf(name, size, "%s (%s)", where, pm_json_errors_print(port, errors));
+}
+
 static bool is_any(const json_t *thing)
 {
 	(void)thing;
@@ -207,7 +216,7 @@ static const struct list {
 	 name_degraded, name_end},
 	{"degraded_links", "list", is_any, EVENT_WARNING, "degraded", "restored",
 	 name_degraded, name_end},
-	{"port_errors", "list", is_any, EVENT_WARNING, "errors", "clean", name_end,
+	{"port_errors", "list", is_any, EVENT_WARNING, "errors", "clean", name_errors,
 	 name_end},
 };
 

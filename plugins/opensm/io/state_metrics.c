@@ -4,6 +4,8 @@
 
 #include "prometheus.h"
 
+#include <portmajor/files/requests.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -41,9 +43,6 @@ static const struct metric {
 	 "changed", "count"},
 	{"portmajor_switches_unset",
 	 "Switches that have not acknowledged the tables in force", "unset", "count"},
-	{"portmajor_degraded_links",
-	 "Links between switches that are slower than their neighbours", "degraded_links",
-	 "count"},
 	{"portmajor_degraded_hosts", "Hosts' links that are slower than their neighbours",
 	 "degraded_hosts", "count"},
 	{"portmajor_flapping_hosts",
@@ -226,6 +225,24 @@ static void print_build(FILE *out, const json_t *document, const char *labels)
 		plugin ? plugin : "", opensm ? opensm : "");
 }
 
+/* The list may have fewer links than there are. */
+static void print_degraded(FILE *out, const json_t *document, const char *labels)
+{
+	const json_t *count = state_member(document, "degraded_links", "count"), *link;
+	json_int_t left = json_integer_value(count);
+	size_t i;
+
+	if (!json_is_integer(count))
+		return;
+	json_array_foreach(state_member(document, "degraded_links", "list"), i, link)
+		left -= pm_request_is_drained(document, link, "out");
+	prometheus_print_head(out, "portmajor_degraded_links",
+			      "Links between switches that are slower than their "
+			      "neighbours and not drained");
+	fprintf(out, "portmajor_degraded_links{%s} %" JSON_INTEGER_FORMAT "\n", labels,
+		left);
+}
+
 int state_print_metrics(FILE *out, const void *arg)
 {
 	const json_t *document = arg;
@@ -248,6 +265,7 @@ int state_print_metrics(FILE *out, const void *arg)
 	for (size_t i = 0; i < sizeof(tallies) / sizeof(*tallies); i++)
 		print_tally(out, &tallies[i], document, labels);
 	print_flap_counts(out, document, labels);
+	print_degraded(out, document, labels);
 	activity_print_metrics(out, document, labels);
 	return 0;
 }

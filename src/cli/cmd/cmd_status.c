@@ -242,7 +242,7 @@ static const struct cli_command command = {
 		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
 		"engine or does not run, there is no master, parts are missing that were there, hosts are "
 		"cut off although cables connect them, links are kept out for "
-		"flapping, are slower than their neighbours or have errors, LFT blocks were "
+		"flapping, slower than their neighbours or have errors, LFT blocks were "
 		"not acknowledged, files cannot be written, or the state is old.",
 	.options = options,
 	.max_operands = 1,

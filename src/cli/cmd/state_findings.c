@@ -15,6 +15,8 @@
 
 #include <portmajor/base/escape.h>
 #include <portmajor/files/plan_file.h>
+#include <portmajor/files/requests.h>
+#include <portmajor/json/values.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -190,87 +192,6 @@ static void append_degraded(char **text, const json_t *link)
 	free(name);
 }
 
-/* A list of links may have fewer than there are. */
-static void judge_slow(const struct status *status, const char *member, const char *whose,
-		       struct findings *findings)
-{
-	const json_t *object = state_file_member(&status->state, member);
-	const json_t *list = json_object_get(object, "list");
-	json_int_t count = cli_json_number(object, "count");
-	char *text = NULL;
-
-	if (!count)
-		return;
-	for (size_t i = 0; i < json_array_size(list) && i < NAMED; i++) {
-		append(&text, "%s", i ? ", " : "");
-		append_degraded(&text, json_array_get(list, i));
-	}
-	add_finding(findings, member,
-		    "%" JSON_INTEGER_FORMAT "%s link%s slower than %s neighbours: %s%s",
-		    count, whose, count == 1 ? " is" : "s are",
-		    count == 1 ? "its" : "their", text ? text : "?",
-		    count > NAMED ? ", .." : "");
-	free(text);
-}
-
-/* Judges links between switches, and those of hosts. */
-static void judge_links(const struct status *status, struct findings *findings)
-{
-	judge_slow(status, "degraded_links", "", findings);
-	judge_slow(status, "degraded_hosts", " host", findings);
-}
-
-/* Errors by kind: the member's name, and the nouns for one and for more. */
-static const struct {
-	const char *member, *one, *more;
-} port_errors[] = {
-	{"symbol_errors", "symbol error", "symbol errors"},
-	{"link_recoveries", "link recovery", "link recoveries"},
-	{"link_downed", "link down", "link downs"},
-	{"receive_errors", "receive error", "receive errors"},
-};
-
-/* `leaf5[20]-s1-line0[6] (57 symbol errors, 1 link down)` */
-static void append_port_errors(char **text, const json_t *port)
-{
-	const char *before = "";
-	char *name = cli_ends_name(port);
-
-	append(text, "%s (", name);
-	free(name);
-	for (size_t i = 0; i < sizeof(port_errors) / sizeof(*port_errors); i++) {
-		json_int_t count = cli_json_number(port, port_errors[i].member);
-
-		if (!count)
-			continue;
-		append(text, "%s%" JSON_INTEGER_FORMAT " %s", before, count,
-		       count == 1 ? port_errors[i].one : port_errors[i].more);
-		before = ", ";
-	}
-	append(text, ")");
-}
-
-/* Whether one of a link's ends, or a switch of it, is drained. */
-static bool is_drained(const struct status *status, const json_t *link)
-{
-	const json_t *list =
-		json_object_get(state_file_member(&status->state, "drained"), "list");
-	const json_t *drain, *end;
-	size_t i, j;
-
-	json_array_foreach(list, i, drain) {
-		json_int_t port = cli_json_number(drain, "port");
-
-		json_array_foreach(json_object_get(link, "ends"), j, end) {
-			if (!strcmp(cli_json_text(drain, "guid"),
-				    cli_json_text(end, "guid")) &&
-			    (!port || port == cli_json_number(end, "port")))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* The operand of `portmajor drain` for an end of a link, as a word for the shell. */
 static char *drain_word(const json_t *end)
 {
@@ -298,10 +219,12 @@ static void append_drain(const struct status *status, char **text, const json_t 
 	size_t i;
 
 	json_array_foreach(list, i, port) {
+		const char *kind = text_of(port, "kind");
 		char *word, *name;
 
-		if (strcmp(cli_json_text(port, "kind"), "link") != 0 ||
-		    is_drained(status, port))
+		/* Lists of links alone have no kinds. */
+		if ((kind && strcmp(kind, "link") != 0) ||
+		    pm_request_is_drained(status->state.root, port, NULL))
 			continue;
 		word = drain_word(json_array_get(json_object_get(port, "ends"), 0));
 		name = cli_ends_name(port);
@@ -310,6 +233,59 @@ static void append_drain(const struct status *status, char **text, const json_t 
 		free(word);
 		return;
 	}
+}
+
+/*
+ * Slow links; a list may have fewer than there are. Drained ones are out of paths. With
+ * `whose`: of hosts, which no drain takes out.
+ */
+static void judge_slow(const struct status *status, const char *member, const char *whose,
+		       struct findings *findings)
+{
+	const json_t *object = state_file_member(&status->state, member);
+	const json_t *list = json_object_get(object, "list");
+	json_int_t count = cli_json_number(object, "count"), named = 0;
+	char *text = NULL;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *link = json_array_get(list, i);
+
+		if (pm_request_is_drained(status->state.root, link, "out")) {
+			count--;
+			continue;
+		}
+		if (named++ >= NAMED)
+			continue;
+		append(&text, "%s", named > 1 ? ", " : "");
+		append_degraded(&text, link);
+	}
+	if (count) {
+		append(&text, "%s", !text ? "?" : count > NAMED ? ", .." : "");
+		if (!*whose)
+			append_drain(status, &text, list);
+		add_finding(findings, member,
+			    "%" JSON_INTEGER_FORMAT "%s link%s slower than %s "
+			    "neighbours: %s",
+			    count, whose, count == 1 ? " is" : "s are",
+			    count == 1 ? "its" : "their", text);
+	}
+	free(text);
+}
+
+/* Judges links between switches, and those of hosts. */
+static void judge_links(const struct status *status, struct findings *findings)
+{
+	judge_slow(status, "degraded_links", "", findings);
+	judge_slow(status, "degraded_hosts", " host", findings);
+}
+
+/* `leaf5[20]-s1-line0[6] (57 symbol errors, 1 link down)` */
+static void append_port_errors(char **text, const json_t *port)
+{
+	char *name = cli_ends_name(port), errors[PM_JSON_ERRORS];
+
+	append(text, "%s (%s)", name, pm_json_errors_print(port, errors));
+	free(name);
 }
 
 /* The list may have fewer ports than there are. */
