@@ -248,6 +248,26 @@ class Director(DrainCase):
         self.change("undrain", "leaf5")
         self.check_healthy()
 
+    def test_forms(self):
+        """undrain takes each form that drain takes, and no other link."""
+        leaf, line = (self.healthy.guids[name] for name in ("leaf5", "s1-line0"))
+        for what, back in ((self.CABLE, "leaf5[20]"), ("leaf5[20]", "leaf5[20]-s1-line0[6]"),
+                           ("s1-line0[6]", self.CABLE), ("s1-line0[6]-leaf5[20]", "leaf[5]:20"),
+                           (f"{int(line):#x}:6", f"{int(leaf):#x}:20"), (self.CABLE, "leaf5")):
+            with self.subTest(f"{what}, {back}"):
+                self.run_it("drain", "-q", "--wait", 60, what)
+                self.run_it("drain", "-q", "--wait", 60, "leaf2:21", "leaf20:20")
+                self.run_it("undrain", "-q", "--wait", 60, back)
+                self.assertEqual([one[1:] for one in control.drained(self.cache)],
+                                 [(21, "leaf2"), (20, "leaf20")])
+                self.run_it("undrain", "-q", "--wait", 60, "leaf*:2?")
+        # A port in brackets is no pattern, which would be leaf20 and leaf21.
+        self.run_it("drain", "-q", "--wait", 60, "s1-*")
+        self.run_it("undrain", "s1-line[0]", "s1-line1", "s1-fab0")
+        self.run_it("drain", "-q", "--wait", 60, "leaf20:20")
+        self.run_it("undrain", "leaf2[20]", status=2)
+        self.assertEqual(len(control.drained(self.cache)), 1)
+
     def test_one_for_another(self):
         """What comes is there before what goes is left."""
         self.change("drain", "s1-*")

@@ -3,6 +3,7 @@
 #include "cache.h"
 #include "commands.h"
 #include "drain_effect.h"
+#include "drain_match.h"
 #include "json.h"
 #include "failure_options.h"
 #include "ports.h"
@@ -12,7 +13,6 @@
 #include <portmajor/files/requests.h>
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -339,53 +339,12 @@ static int drain(struct cli_ports *ports, const struct request *request, char **
 
 /* ---- undrain ---- */
 
-enum meant {
-	NOT_MEANT,
-	BY_PATTERN,
-	BY_NAME,
-	BY_GUID, /* or by label */
-};
-
-/* Whether text is a name, with or without its port; or matches it as a pattern. */
-static bool is_named(const char *text, const char *name, unsigned int num, bool pattern)
-{
-	char *with_port;
-	bool named = pattern ? !fnmatch(text, name, 0) : !strcmp(text, name);
-
-	if (named || !num)
-		return named;
-	with_port = cli_text_make("%s:%u", name, num);
-	named = pattern ? !fnmatch(text, with_port, 0) : !strcmp(text, with_port);
-	free(with_port);
-	return named;
-}
-
-static bool has_guid(const char *text, const struct pm_drain *d)
-{
-	char *end;
-	uint64_t guid = strncmp(text, "0x", 2) ? 0 : strtoull(text, &end, 16);
-	char number[20];
-
-	if (!guid || guid != d->guid)
-		return false;
-	snprintf(number, sizeof(number), ":%u", d->num);
-	return !*end || (d->num && !strcmp(end, number));
-}
-
-static enum meant is_meant(const char *text, const struct pm_drain *d)
-{
-	if (is_named(text, d->name, d->num, false))
-		return BY_NAME;
-	if (is_named(text, d->label, d->num, false) || has_guid(text, d))
-		return BY_GUID;
-	return is_named(text, d->name, d->num, true) ? BY_PATTERN : NOT_MEANT;
-}
-
 /*
  * Prints the matches of a name, if there are several. Returns an exit status: an error if
  * several switches have the name.
  */
-static int print_meant(const struct pm_drains *drains, const char *text, bool quiet)
+static int print_meant(const struct pm_drains *drains, const enum drain_match *match,
+		       const char *text, bool quiet)
 {
 	struct cli_names names = {0}, guids = {0};
 	uint64_t guid = 0;
@@ -393,12 +352,11 @@ static int print_meant(const struct pm_drains *drains, const char *text, bool qu
 
 	for (uint32_t i = 0; i < drains->num; i++) {
 		const struct pm_drain *d = &drains->list[i];
-		enum meant meant = is_meant(text, d);
 
-		if (!meant)
+		if (!match[i])
 			continue;
 		cli_names_add(&names, d->label, d->num);
-		if (meant != BY_NAME)
+		if (match[i] != DRAIN_BY_NAME)
 			continue;
 		differ = differ || (guids.num && d->guid != guid);
 		guid = d->guid;
@@ -412,20 +370,39 @@ static int print_meant(const struct pm_drains *drains, const char *text, bool qu
 	return EXIT_FINE;
 }
 
-/* Adds the drains of a port that a text means; whether there are any. */
-static bool add_meant(json_t *parts, const struct pm_drains *drains, const char *text)
+/* Adds the drains of a port that are meant to its request; whether there are any. */
+static bool add_meant(struct cli_port *port, const enum drain_match *match)
 {
+	const struct pm_drains *drains = &port->kept.drains;
 	bool any = false;
 
 	for (uint32_t i = 0; i < drains->num; i++) {
 		const struct pm_drain *d = &drains->list[i];
 
-		if (!is_meant(text, d))
+		if (!match[i])
 			continue;
 		any = true;
-		json_array_append_new(parts, cli_port_part(d->guid, d->num, d->label));
+		if (!port->request)
+			port->request = cli_port_request("undrain", json_array());
+		json_array_append_new(json_object_get(port->request, "parts"),
+				      cli_port_part(d->guid, d->num, d->label));
 	}
 	return any;
+}
+
+/* Asks one port to end the drains that an operand means. An exit status. */
+static int undrain_at(struct cli_port *port, const char *operand, bool quiet, bool *any)
+{
+	enum drain_match *match = calloc(port->kept.drains.num + 1u, sizeof(*match));
+	int status;
+
+	if (!match)
+		cli_no_memory();
+	drain_match_find(port, operand, match);
+	status = print_meant(&port->kept.drains, match, operand, quiet);
+	*any |= !status && add_meant(port, match);
+	free(match);
+	return status;
 }
 
 /* Has each port asked where something is drained that operands mean. */
@@ -435,24 +412,13 @@ static int undrain(struct cli_ports *ports, const struct request *request,
 	for (char **operand = operands; *operand; operand++) {
 		bool any = false;
 
-		for (size_t i = 0; i < ports->num; i++) {
-			struct cli_port *port = &ports->list[i];
-			int status = print_meant(&port->kept.drains, *operand,
-						 request->output.quiet);
-			json_t *parts = json_array();
+		int status = EXIT_FINE;
 
-			if (status)
-				return status;
-			if (add_meant(parts, &port->kept.drains, *operand)) {
-				any = true;
-				if (!port->request)
-					port->request =
-						cli_port_request("undrain", json_array());
-				json_array_extend(json_object_get(port->request, "parts"),
-						  parts);
-			}
-			json_decref(parts);
-		}
+		for (size_t i = 0; i < ports->num && !status; i++)
+			status = undrain_at(&ports->list[i], *operand,
+					    request->output.quiet, &any);
+		if (status)
+			return status;
 		if (!any)
 			return cli_fail(
 				EXIT_USAGE,
@@ -661,10 +627,12 @@ static const struct cli_option undrain_options[] = {
 
 static const struct cli_command undrain_command = {
 	.synopsis = "undrain [OPTION]... --all | WHAT[:PORT]...",
-	.about = "Takes back what `portmajor drain` has taken out. WHAT is the name of a "
-		 "switch, a pattern with * and ?, or a GUID, as `portmajor drain` lists "
-		 "them; without a port, cables that were drained by themselves are taken "
-		 "back too. Exit status 1 if OpenSM has not followed after --wait.",
+	.about =
+		"Takes back what `portmajor drain` has taken out. WHAT is named as for it, "
+		"or as it is listed: a cable by either end, as leaf5:20, leaf5[20] or "
+		"leaf5[20]-s1-line0[6]; a switch without a port includes cables that were "
+		"drained by themselves. Exit status 1 if OpenSM has not followed after "
+		"--wait.",
 	.options = undrain_options,
 	.max_operands = INT_MAX,
 };
