@@ -268,6 +268,23 @@ class Director(DrainCase):
         self.run_it("undrain", "leaf2[20]", status=2)
         self.assertEqual(len(control.drained(self.cache)), 1)
 
+    def test_events(self):
+        """Each drain and its end is told once, whatever fails and comes back meanwhile."""
+        for what in "s1-fab0", "s2-line0":
+            self.run_it("drain", "-q", "--wait", 60, what)
+        for change in "lose", "back", "lose", "back":
+            self.lab.event(change, "s3-*")
+        self.run_it("undrain", "-q", "--wait", 60, "s2-line0")
+        self.lab.event("lose", "leaf6:21")
+        self.lab.event("back", "leaf6:21")
+        simlab.poll_until(lambda: "undrained  s2-line0" in self.run_it("events"), 30, "the event")
+        events = json.loads(self.run_it("events", "--json"))["events"]
+        self.assertEqual([event["kind"] for event in events
+                          if "drain" in event["kind"] + event["text"]],
+                         ["request", "transition", "drained"] * 2
+                         + ["request", "transition", "undrained"])
+        self.assertGreaterEqual(sum(event["kind"] == "missing" for event in events), 3)
+
     def test_one_for_another(self):
         """What comes is there before what goes is left."""
         self.change("drain", "s1-*")

@@ -54,7 +54,9 @@ static json_t *make(const char *members)
 	"\"changed\": {\"list\": [{\"kind\": \"" kind "\", \"ends\": [" end "], "        \
 	"\"was\": [" was "]}]}"
 #define LEAF(n) PART("switch", END("0x1" #n, "leaf" #n, 0), "")
-#define FLAP(state) "{\"flapping\": [{\"state\": \"" state "\", \"ends\": [" LINK "]}]}"
+#define FLAP(state)                                                                      \
+	"{\"flapping\": [{\"state\": \"" state                                           \
+	"\", \"downs\": 4, \"hold_ms\": 60000, \"ends\": [" LINK "]}]}"
 #define DRAIN(more)                                                                        \
 	"{\"drained\": {\"list\": [{\"guid\": \"0x1\", \"name\": \"s0\", \"port\": 4" more \
 	"}], \"error\": null}}"
@@ -128,7 +130,8 @@ static const struct row {
 	{"set", UNSET(UNSET_LEAF("2", "false")), UNSET(""),
 	 "notice set leaf5 has its table again|"},
 	{"went down once", "{\"flapping\": []}", FLAP("noted"), ""},
-	{"on hold", FLAP("noted"), FLAP("on-hold"), "warning held leaf1[20]-s1[3]|"},
+	{"on hold", FLAP("noted"), FLAP("on-hold"),
+	 "warning held leaf1[20]-s1[3] (4 times down, on hold for 60 s)|"},
 	{"down while on hold", FLAP("on-hold"), FLAP("down"), ""},
 	{"up and still on hold", FLAP("down"), FLAP("on-hold"), ""},
 	{"watched again", FLAP("on-hold"), FLAP("watched"),

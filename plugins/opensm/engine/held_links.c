@@ -57,7 +57,10 @@ void log_holds_changed(const struct view *view, osm_log_t *log,
 	if (now->on_hold == logged->on_hold && now->released == logged->released)
 		return;
 	*logged = *now;
-	list_holds(view, text, sizeof(text));
+	text[0] = '\0';
+	if (now->on_hold ||
+	    now->released) /* others are down, which damping may not know */
+		list_holds(view, text, sizeof(text));
 	log_line(log, OSM_LOG_INFO,
 		 ": flapping: %u link%s kept out, %u in use as last paths%s%s",
 		 now->on_hold, now->on_hold == 1 ? "" : "s", now->released,

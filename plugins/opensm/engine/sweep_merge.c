@@ -105,9 +105,12 @@ void sweep_take_drains(struct plugin *plugin, bool wait)
 
 	if (repairer && repairer_is_void(repairer))
 		repairer = NULL;
-	if (repairer ? repairer_take_drains(repairer, &view->drains, wait)
-		     : kept_requests_take_drains(plugin->requests, &view->drains) > 0)
-		view->current = false;
+	if (repairer && repairer_take_drains(repairer, &view->drains, wait))
+		view->moved = true;
+	else if (repairer ||
+		 kept_requests_take_drains(plugin->requests, &view->drains) <= 0)
+		return;
+	view->current = false;
 }
 
 void sweep_take_balance(struct plugin *plugin, bool wait)

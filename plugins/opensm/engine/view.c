@@ -55,6 +55,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.damping = view->damping,
 		.holds = view->holds,
 		.drains = view->drains,
+		.moved = view->moved,
 		.serial = view->serial + 1,
 	};
 	uint8_t **const arrays[] = {
@@ -249,6 +250,9 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	if (rc)
 		goto out;
 	memcpy(view->drained, drained, num);
+	if (view->moved)
+		memcpy(view->logged.drained, drained, num);
+	view->moved = false;
 	view->until_ms = end_of_holds(view, sight->now_ms);
 	*changed = !view->current || memcmp(usable, view->usable, num) ||
 		   memcmp(sight->discovered, view->discovered, num) ||

@@ -61,6 +61,8 @@ struct view {
 	struct pm_damping *damping;	   /* NULL: no damping */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
+	bool moved; /* a transition has followed these, and logged them, since the last
+		       update */
 };
 
 /* The result of a look at the fabric. */

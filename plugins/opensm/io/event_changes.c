@@ -113,6 +113,20 @@ static void name_flapping_host(const json_t *flap, char *name, size_t size)
 		 number_of(flap, "last") - number_of(flap, "first"));
 }
 
+/* `leaf5[20]-s1-line0[6] (4 times down, on hold for 60 s)` */
+static void name_held(const json_t *flap, char *name, size_t size)
+{
+	json_int_t downs = number_of(flap, "downs");
+	char where[NAME];
+
+	pm_json_ends_print(flap, where, sizeof(where));
+	snprintf(name, size,
+		 "%s (%" JSON_INTEGER_FORMAT
+		 " time%s down, on hold for %" JSON_INTEGER_FORMAT " s)",
+		 where, downs, downs == 1 ? "" : "s",
+		 (number_of(flap, "hold_ms") + 999) / 1000);
+}
+
 /* `s9-line0[6]-leaf23[7] (57 symbol errors, 1 link down)` */
 static void name_errors(const json_t *port, char *name, size_t size)
 {
@@ -208,7 +222,7 @@ static const struct list {
 	{"drained", "list", is_followed, EVENT_NOTICE, "drained", "undrained", name_drain,
 	 name_drained},
 	{"unset", "list", is_any, EVENT_WARNING, "unset", "set", name_unset, name_set},
-	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_end,
+	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_held,
 	 name_end},
 	{"flapping_hosts", "list", is_any, EVENT_WARNING, "flapping", "steady",
 	 name_flapping_host, name_missing},

@@ -30,10 +30,14 @@ static void hand_over(struct state *state, json_t *document)
 void state_publish(struct state *state, const struct state_facts *facts)
 {
 	const struct pm_plan *before, *plan = facts->view->plan;
+	struct state_facts known = *facts;
 
 	plan = plan ? pm_plan_share(plan) : NULL;
 	pthread_mutex_lock(&state->mutex);
-	hand_over(state, state_make_document(state, facts));
+	/* A transition has ended since the sweep took its drains. */
+	if (facts->moves && state->drains > facts->view->drains.number)
+		known.unset = NULL;
+	hand_over(state, state_make_document(state, &known));
 	before = state->plan;
 	state->plan = plan;
 	pthread_mutex_unlock(&state->mutex);
@@ -57,6 +61,7 @@ void state_renew(struct state *state, const struct view *view, const char *drain
 		 const struct unset *unset)
 {
 	pthread_mutex_lock(&state->mutex);
+	state->drains = view->drains.number;
 	if (state->latest)
 		renew(state, state_make_news(state, view, drains_unread, unset));
 	pthread_mutex_unlock(&state->mutex);

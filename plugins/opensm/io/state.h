@@ -76,6 +76,8 @@ struct state_facts {
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 	/* Of the view, with which drains are published; NULL: both stay as they were. */
 	const struct unset *unset;
+	bool moves; /* transitions may follow newer drains than the view's, and renew them
+		     */
 };
 
 /*

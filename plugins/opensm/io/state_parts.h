@@ -107,6 +107,7 @@ struct state {
 	json_t *document;	    /* to be written, or NULL */
 	bool rebalancing;	    /* as last noted */
 	json_t *latest;		    /* a copy of the last document, or NULL */
+	uint64_t drains;	    /* number of those that state_renew had last */
 	const struct pm_plan *plan; /* of the last document, shared, or NULL */
 
 	struct activity activity;	/* of any thread */
