@@ -703,6 +703,44 @@ class Command(labtest.Folders):
         self.assertEqual(self.drained.read_text(), "leaf0\n")
 
 
+class Now(DrainCase):
+    """whatif --now, check and drain -n of a fabric with a part missing, one drained and a held
+    link."""
+
+    def options(self):
+        conf = self.folder / "flaps.conf"
+        conf.write_text("flap_limit 1\nflap_hold 3600\n", encoding="ascii")
+        return {"conf": {"event_plugin_options": conf}}
+
+    def state(self):
+        return json.loads(pmlab.kept(self.cache, "state").read_text(encoding="utf-8"))
+
+    def degrade(self):
+        self.run_it("drain", "-q", "--wait", 60, "s1-*")
+        for change in "lose", "back", "lose", "back":
+            self.lab.event(change, "leaf5:22")
+        simlab.poll_until(lambda: [f["state"] for f in self.state()["flapping"]] == ["on-hold"], 60,
+                          "the hold")
+        self.lab.event("lose", "leaf6:21")
+        simlab.poll_until(lambda: self.state()["missing"]["links"] == 1, 60, "the missing cable")
+
+    def test_costs(self):
+        """What whatif --now says that a failure costs is what the wire shows."""
+        self.degrade()
+        for what in "s3-*", "leaf5:23", "s2-fab0", "h7-2":
+            with self.subTest(what):
+                now = json.loads(self.run_it("whatif", "-q", "--json", "--now", "--fail", what))
+                self.assertEqual([now["settings"]["now"][member] for member in
+                                  ("links_missing", "on_hold", "drained")], [1, 1, 3])
+                event = self.lab.event("lose", what)
+                self.assertEqual((event.wire, event.sent), (now["total"]["blocks"],) * 2)
+                self.assertEqual(sum(line.restoring for line in event.repairs), now["restoring"])
+                if what == "s3-*":
+                    self.assertNotEqual(event.wire, self.lab.whatif(what).blocks)
+                self.lab.event("back", what)
+                simlab.poll_until(lambda: self.state()["missing"]["links"] == 1, 60, "the return")
+
+
 class MeshedPods(DrainCase):
     """Each upper switch has several ways down to a leaf.
 

@@ -12,6 +12,8 @@
 #include "summary_output.h"
 #include "planned_tables.h"
 #include "text.h"
+#include "whatif_output.h"
+#include "whatif_present.h"
 
 #include <portmajor/analysis/failure_sweep.h>
 #include <portmajor/analysis/mft_failure.h>
@@ -29,7 +31,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *sm;
 	struct cli_failed failed;
-	bool all, pairs, loads, no_loads, csv, back, reset;
+	bool all, pairs, loads, no_loads, csv, back, reset, now;
 	struct cli_group_options groups;
 	struct cli_output output;
 	enum pm_failure_kind kind;
@@ -71,43 +73,6 @@ static json_t *settings_json(const struct pm_fabric *fabric,
 	});
 }
 
-#define DELTA(member) PM_JSON_ROW(struct pm_delta, member)
-
-static const struct pm_json_row delta_rows[] = {
-	{"switches", DELTA(switches)},
-	{"blocks", DELTA(blocks)},
-	{"least", DELTA(least)},
-	{"entries", DELTA(entries)},
-	{0},
-};
-
-static json_t *levels_json(const struct pm_plan *plan,
-			   const struct pm_whatif_result *result)
-{
-	json_t *list = json_array();
-
-	for (unsigned int l = 0; l <= plan->tree.top_level && l < PM_WHATIF_LEVELS; l++)
-		list = pm_json_append(list, pm_json_rows(delta_rows, &result->level[l]));
-	return list;
-}
-
-/* Describes results before and after, or null if not requested. */
-static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
-{
-	return wanted ? json_pack("{s:I, s:I}", "before", (json_int_t)before, "after",
-				  (json_int_t)after)
-		      : json_null();
-}
-
-/* Describes connected pairs of hosts, and those of them without an up-then-down path. */
-static json_t *reachable_json(const struct pm_reachable *reachable)
-{
-	return json_pack("{s:I, s:I}", "connected", (json_int_t)reachable->connected,
-			 "cut", (json_int_t)(reachable->connected - reachable->pairs));
-}
-
-/* ---- One failure ---- */
-
 /* Lists the hosts that the last failure cut off; NULL without memory. */
 static json_t *cut_off_json(const struct pm_fabric *fabric,
 			    const struct pm_whatif *whatif)
@@ -122,90 +87,7 @@ static json_t *cut_off_json(const struct pm_fabric *fabric,
 	return list;
 }
 
-/* Describes a failure; takes over `took`. */
-static json_t *describe_whatif(const struct request *request,
-			       const struct pm_fabric *fabric,
-			       const struct pm_whatif_config *config,
-			       const struct settings *settings,
-			       const struct pm_whatif *whatif,
-			       const struct pm_whatif_result *result, json_t *took)
-{
-	const struct pm_whatif_result *before = pm_whatif_before(whatif);
-	json_t *object = cli_json_new("whatif", 1);
-	json_t *more = pm_json_object((const struct pm_json_member[]){
-		{"settings", json_incref(settings->json)},
-		{"failed", cli_failed_json(&request->failed)},
-		{"took", took},
-		{"cut_off", cut_off_json(fabric, whatif)},
-		{"total", pm_json_rows(delta_rows, &result->total)},
-		{"levels", levels_json(pm_whatif_plan(whatif), result)},
-		{"restoring", json_integer(result->restoring)},
-		{"restoring_ms", json_real(settings_ms(settings, result->restoring))},
-		{"full_load", json_integer((json_int_t)result->full_load)},
-		{"switches", json_integer(result->switches)},
-		{"switches_cut", json_integer(result->switches_cut)},
-		{"pairs_cut", json_integer((json_int_t)result->pairs_cut)},
-		{"fails_over", json_boolean(!pm_reachable_enough(&result->reachable))},
-		{"reachable", reachable_json(&result->reachable)},
-		{"ms", json_real(settings_ms(settings, result->total.blocks))},
-		{"load", both_json(config->loads, before->load, result->load)},
-		{"shift", both_json(config->shifts, before->shift, result->shift)},
-		{0},
-	});
-
-	return cli_json_join(object, more);
-}
-
-static void print_delta(const char *name, const json_t *delta)
-{
-	printf("%-10s", name);
-	cli_text_print(delta, " {10switches} {10blocks} {10least} {10entries}\n");
-}
-
-static void print_whatif(const json_t *object)
-{
-	const json_t *level;
-	size_t l;
-
-	cli_took_print("failed", json_object_get(object, "took"));
-	cli_text_print(object, "lid_order {settings.lid_order}\n");
-	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "least",
-	       "entries");
-	json_array_foreach(json_object_get(object, "levels"), l, level) {
-		char name[32] = "leaves";
-
-		if (l)
-			snprintf(name, sizeof(name), "level %zu", l);
-		print_delta(name, level);
-	}
-	print_delta("total", json_object_get(object, "total"));
-	cli_text_print(
-		object,
-		"full load {full_load|block|blocks} for {switches|switch|switches}; "
-		"{switches_cut|switch|switches} cut off; {pairs_cut|pair|pairs} of end ports cut\n");
-	if (json_array_size(json_object_get(object, "cut_off"))) {
-		fputs("hosts cut off: ", stdout);
-		cut_off_print(json_object_get(object, "cut_off"));
-		putchar('\n');
-	}
-	if (json_is_true(json_object_get(object, "fails_over")))
-		cli_text_print(
-			object,
-			"the engine fails over to the next one: no up-then-down "
-			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
-			"that cables connect\n");
-	cli_multicast_print(object);
-	cli_text_print(object, "all paths between hosts are restored after "
-			       "{restoring|block|blocks}, about {%restoring_ms} ms\n");
-	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
-			       "{settings.mad_us} us at a time\n");
-	if (json_is_object(json_object_get(object, "load")))
-		cli_text_print(object, "maximal link load, all to all: {load.before} "
-				       "before, {load.after} after\n");
-	if (json_is_object(json_object_get(object, "shift")))
-		cli_text_print(object, "most flows on a link in a shift permutation: "
-				       "{shift.before} before, {shift.after} after\n");
-}
+/* ---- One failure ---- */
 
 static int write_whatif(json_t *object, bool json, void (*print)(const json_t *object))
 {
@@ -307,8 +189,15 @@ static int describe_trial(const struct trial *trial,
 							    .reset = trial->reset,
 							    .any_reset = request->reset},
 				       took, multicast, object);
-	*object = describe_whatif(request, trial->fabric, trial->config, &trial->settings,
-				  trial->whatif, result, took);
+	*object = whatif_json(
+		&(struct whatif_described){.plan = pm_whatif_plan(trial->whatif),
+					   .before = pm_whatif_before(trial->whatif),
+					   .after = result,
+					   .settings = &trial->settings,
+					   .loads = trial->config->loads,
+					   .shifts = trial->config->shifts},
+		json_incref(trial->settings.json), cli_failed_json(&request->failed),
+		took, cut_off_json(trial->fabric, trial->whatif));
 	json_object_set_new(*object, "multicast", multicast);
 	return EXIT_FINE;
 }
@@ -332,7 +221,7 @@ static int write_trial(struct trial *trial, json_t *took, json_t *multicast)
 		return status;
 	if (request->output.json || !request->output.quiet)
 		return write_whatif(object, request->output.json,
-				    request->back ? cli_return_print : print_whatif);
+				    request->back ? cli_return_print : whatif_print);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -384,6 +273,110 @@ static int try_failures(const struct pm_fabric *fabric, const struct request *re
 	json_decref(trial.settings.json);
 	free(trial.ports.list);
 	free(trial.reset);
+	return status;
+}
+
+/* ---- One failure in the present fabric ---- */
+
+static json_t *now_settings(const struct request *request,
+			    const struct whatif_present *now,
+			    const struct pm_whatif_config *config)
+{
+	const struct pm_fabric *fabric = now->present.fabric;
+	json_t *settings = settings_json(fabric, request, config);
+
+	if (now->sm != PM_NONE)
+		json_object_set_new(settings, "sm",
+				    pm_json_text(pm_fabric_label(
+					    fabric, fabric->ports[now->sm].node)));
+	json_object_set_new(settings, "now", whatif_present_json(now));
+	return settings;
+}
+
+/* Finds the parts' ports, and describes the parts. An exit status. */
+static int find_now(const struct request *request, const struct whatif_present *now,
+		    struct pm_ports *ports, json_t **took)
+{
+	const struct pm_fabric *fabric = now->present.fabric;
+	const struct pm_plan *plan = now->present.plan;
+	int status;
+
+	if (!request->output.quiet)
+		cli_failed_print(fabric, plan, &request->failed);
+	status = cli_failures_add(fabric, plan, &request->failed, ports);
+	return status ? status : cli_took_json(fabric, plan, &request->failed, took);
+}
+
+/* The names of nodes that are marked; NULL without memory. */
+static json_t *marked_json(const struct pm_fabric *fabric, const uint8_t *marked)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (marked[i])
+			list = pm_json_append(list,
+					      pm_json_text(pm_fabric_label(fabric, i)));
+	return list;
+}
+
+/* Tries the failure; takes over `took`. */
+static int try_now(const struct request *request, struct whatif_present *now,
+		   const struct pm_ports *ports, json_t *took)
+{
+	const struct pm_fabric *fabric = now->present.fabric;
+	struct pm_whatif_config config = {.plan = {.order = now->present.plan->order,
+						   .lmc = now->present.plan->lmc},
+					  .connect_roots = request->fabric.connect_roots,
+					  .loads = !request->no_loads};
+	struct pm_whatif_now find = {.connect_roots = config.connect_roots,
+				     .loads = config.loads};
+	const struct settings times = {.mad_us = request->mad_us,
+				       .wire_smps = request->wire_smps};
+	uint8_t *cut_off = calloc(fabric->num_nodes + 1u, 1);
+	struct pm_whatif_result before, after;
+	struct pm_error err;
+	json_t *object;
+	int status = EXIT_FINE;
+
+	if (!cut_off)
+		cli_no_memory();
+	whatif_present_find(now, &find);
+	if (pm_whatif_now(&find, ports->list, ports->num, &before, &after, cut_off,
+			  &err)) {
+		json_decref(took);
+		free(cut_off);
+		return cli_refuse(&err);
+	}
+	object = whatif_json(&(struct whatif_described){.plan = now->present.plan,
+							.before = &before,
+							.after = &after,
+							.settings = &times,
+							.loads = config.loads},
+			     now_settings(request, now, &config),
+			     cli_failed_json(&request->failed), took,
+			     marked_json(fabric, cut_off));
+	json_object_set_new(object, "multicast", json_null());
+	if (request->output.json || !request->output.quiet)
+		status = write_whatif(object, request->output.json, whatif_print);
+	else
+		json_decref(object);
+	free(cut_off);
+	return status;
+}
+
+static int run_now(const struct request *request)
+{
+	struct whatif_present now = {.port = NULL};
+	struct pm_ports ports = {0};
+	json_t *took = NULL;
+	int status = whatif_present_open(&now);
+
+	if (!status)
+		status = find_now(request, &now, &ports, &took);
+	if (!status)
+		status = try_now(request, &now, &ports, took);
+	free(ports.list);
+	whatif_present_close(&now);
 	return status;
 }
 
@@ -538,6 +531,10 @@ static const struct cli_option options[] = {
 	 "hosts, one after the other",
 	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
 	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
+	{0, "now", NULL,
+	 "instead of NETLIST: the fabric of the OpenSM on this machine as it is, without "
+	 "missing and drained parts and links on hold, and with the LIDs in use",
+	 CLI_MEMBER(struct request, now)},
 	{0, "return", NULL, "the parts of --fail have failed, and return",
 	 CLI_MEMBER(struct request, back)},
 	{0, "reset", NULL,
@@ -590,6 +587,7 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis =
 		"whatif [OPTION]... NETLIST --fail WHAT[:PORT]...\n"
+		"whatif [OPTION]... --now --fail WHAT[:PORT]...\n"
 		"whatif [OPTION]... NETLIST --fail WHAT[:PORT]... --return [--reset]\n"
 		"whatif [OPTION]... NETLIST --all KIND [--pairs]",
 	.about =
@@ -597,9 +595,20 @@ static const struct cli_command command = {
 		"in a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard "
 		"input). `restoring` of these, sent first, restore all paths between hosts. `least` is the fewest blocks that could hold the entries that change: the sum over switches of ceil(changed entries / 64). With --return the parts have failed before, and are back: prints the SMPs until their links are in service, and the LFT blocks that move entries onto them.",
 	.options = options,
-	.min_operands = 1,
 	.max_operands = INT_MAX,
 };
+
+/* Why options exclude --now, or NULL. */
+static const char *check_now(const struct request *request)
+{
+	if (request->all || request->back)
+		return "--now excludes --all and --return";
+	if (request->sm || cli_groups_named(&request->groups))
+		return "--now excludes --sm, --groups and --ipoib";
+	if (request->shifts != NOT_GIVEN)
+		return "--now excludes --shifts";
+	return NULL;
+}
 
 /*
  * Refuses options that exclude each other; sets the default of `worst`. An exit status.
@@ -616,6 +625,8 @@ static int check_request(struct request *request)
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
 		reason = "--pairs, --shard, --csv, --by and --worst need --all";
+	else if (request->now && check_now(request))
+		reason = check_now(request);
 	else if (request->back && !request->failed.num)
 		reason = "--return needs --fail";
 	else if (request->reset && !request->back)
@@ -651,8 +662,10 @@ static int read_options(int argc, char **argv, struct request *request)
 
 	if (status >= 0)
 		return status;
+	if (!request->now && optind == argc)
+		return cli_command_misused(&command, "a netlist is missing, or --now");
 	/* Arguments after --fail NAME are more names, up to the next option. */
-	for (int i = optind + 1; i < argc; i++)
+	for (int i = optind + !request->now; i < argc; i++)
 		request->failed.list[request->failed.num++] = argv[i];
 	status = check_request(request);
 	return status ? status : -1;
@@ -724,7 +737,8 @@ int cmd_whatif(int argc, char **argv)
 		cli_no_memory();
 	status = read_options(argc, argv, &request);
 	if (status < 0)
-		status = run_whatif(argv[optind], &request);
+		status = request.now ? run_now(&request)
+				     : run_whatif(argv[optind], &request);
 	free(request.failed.list);
 	return status;
 }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opens the fabric of a running OpenSM for whatif. */
+#include "whatif_present.h"
+
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool has_files(const struct cli_port *port)
+{
+	char *plan = cli_text_make("%splan", port->folder);
+	char *fabric = cli_text_make("%sfabric.net", port->folder);
+	bool has = !access(plan, R_OK) && !access(fabric, R_OK);
+
+	free(plan);
+	free(fabric);
+	return has;
+}
+
+static uint32_t find_sm(const struct pm_fabric *fabric, const json_t *state)
+{
+	const char *text = cli_json_text(state, "port_guid");
+	uint64_t guid = strtoull(text, NULL, 16);
+
+	for (uint32_t i = 0; guid && i < fabric->num_ports; i++)
+		if (fabric->ports[i].guid == guid)
+			return i;
+	return PM_NONE;
+}
+
+int whatif_present_open(struct whatif_present *now)
+{
+	int status = cli_ports_open(false, &now->ports);
+
+	for (size_t i = 0; i < now->ports.num && !now->port; i++)
+		if (has_files(&now->ports.list[i]))
+			now->port = &now->ports.list[i];
+	if (!status && !now->port)
+		status = cli_fail(
+			EXIT_INPUT,
+			"--now: %s: no folder has a plan and a fabric: no OpenSM "
+			"with portmajor has routed here",
+			now->ports.wanted);
+	if (!status)
+		status = present_read(now->port, &now->present);
+	if (!status)
+		now->sm = find_sm(now->present.fabric, now->port->state);
+	return status;
+}
+
+void whatif_present_close(struct whatif_present *now)
+{
+	present_free(&now->present);
+	cli_ports_free(&now->ports);
+}
+
+static int use(void *context, const uint8_t *there, uint8_t *usable, struct pm_error *err)
+{
+	struct whatif_present *now = context;
+	struct pm_drains *drains = (struct pm_drains *)(uintptr_t)&now->port->kept.drains;
+
+	return present_use(&now->present, there, drains, usable, err);
+}
+
+void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find)
+{
+	find->plan = now->present.plan;
+	find->fabric = now->present.fabric;
+	find->there = now->present.there;
+	find->sm = now->sm;
+	find->use = use;
+	find->context = now;
+}
+
+json_t *whatif_present_json(const struct whatif_present *now)
+{
+	const json_t *missing = json_object_get(now->port->state, "missing");
+	const json_t *total = json_object_get(missing, "total");
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "folder", now->port->folder,
+			 "switches_missing", cli_json_number(total, "switches"),
+			 "links_missing", cli_json_number(total, "links"),
+			 "hosts_missing", cli_json_number(total, "hosts"), "on_hold",
+			 (json_int_t)now->present.num_held, "drained",
+			 (json_int_t)now->port->kept.drains.num);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* `portmajor whatif --now`: a failure in the fabric of a running OpenSM. */
+#ifndef PORTMAJOR_CLI_WHATIF_PRESENT_H
+#define PORTMAJOR_CLI_WHATIF_PRESENT_H
+
+#include "present.h"
+
+#include <portmajor/analysis/whatif_now.h>
+
+/* The present fabric, with holds and drains. Zeroed: not opened. */
+struct whatif_present {
+	struct cli_ports ports;
+	struct present present;
+	const struct cli_port *port; /* one of `ports` */
+	uint32_t sm;		     /* OpenSM's port in present.fabric, or PM_NONE */
+};
+
+/*
+ * Opens the fabric of the master on this machine or, without one, of the first port with
+ * a plan. An exit status, with a message. The caller closes it in any case.
+ */
+int whatif_present_open(struct whatif_present *now);
+void whatif_present_close(struct whatif_present *now);
+
+/* Fills `find` for pm_whatif_now, but for its options. */
+void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find);
+
+/* The numbers of missing parts, links on hold and drained parts (docs/json.md). */
+json_t *whatif_present_json(const struct whatif_present *now);
+
+#endif
