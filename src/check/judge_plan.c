@@ -74,14 +74,46 @@ static int compare_tables(struct judge *j, const struct pm_plan *plan,
 	return 0;
 }
 
+/* Makes a plan's tables for the links in use. The caller frees *routes. */
+static int make_routes(struct judge *j, const struct pm_plan *plan,
+		       struct pm_routes **routes, struct pm_error *err)
+{
+	const struct pm_judge_config *config = j->config;
+	uint32_t num = plan->topology->num_ports;
+	uint8_t *there, *usable;
+	int rc;
+
+	if (!config->use)
+		return pm_routes_make_for(plan, j->fabric, j->sm, config->connect_roots,
+					  routes, err);
+	there = pm_array(2 * (size_t)num + 2, 1);
+	if (!there)
+		return pm_error_no_memory(err);
+	usable = there + num + 1u;
+	pm_plan_match(plan, j->fabric, there);
+	rc = config->use(config->context, there, usable, err);
+	if (!rc)
+		rc = pm_routes_make(plan, routes, err);
+	if (!rc)
+		pm_routes_update(
+			*routes, usable,
+			&(struct pm_detours){
+				.sm = j->sm == PM_NONE
+					      ? PM_NONE
+					      : pm_plan_place(plan, j->fabric, j->sm),
+				.switches = config->connect_roots,
+				.spare = there});
+	free(there);
+	return rc;
+}
+
 /* Compares tables with a plan that has the LIDs in use. */
 static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
-	int rc = pm_routes_make_for(plan, j->fabric, j->sm, j->config->connect_roots,
-				    &routes, err);
+	int rc = make_routes(j, plan, &routes, err);
 
-	if (!rc && j->config->plan)
+	if (!rc && j->config->plan && !j->config->compare_only)
 		find_unknown_lids(j, plan);
 	if (!rc)
 		rc = compare_tables(j, plan, routes, err);
@@ -118,8 +150,8 @@ static int find_plan(struct judge *j, struct pm_plan **kept)
 		return pm_error_set(&j->found.unplanned, -EINVAL,
 				    "%s is no part of the whole fabric",
 				    j->config->topology);
-	return pm_plan_keep(plan, j->fabric, NULL, kept, &j->found.lids_differ,
-			    &j->found.unplanned);
+	return pm_plan_keep(plan, j->fabric, j->config->in_force, kept,
+			    &j->found.lids_differ, &j->found.unplanned);
 }
 
 static void judge_differences(struct judge *j)
@@ -156,7 +188,7 @@ int judge_plan(struct judge *j, struct pm_error *err)
 						    : j->made,
 				  err);
 	pm_plan_free(kept);
-	if (!rc && (j->config->conform || j->config->plan))
+	if (!rc && (j->config->conform || (j->config->plan && !j->config->compare_only)))
 		judge_differences(j);
 	return rc;
 }

@@ -741,6 +741,23 @@ class Now(DrainCase):
                 simlab.poll_until(lambda: self.state()["missing"]["links"] == 1, 60, "the return")
 
 
+    def test_plan_file(self):
+        """check and drain -n of a dump of this fabric use the plugin's files by themselves."""
+        self.degrade()
+        dump = self.lab.dump()
+        found = json.loads(self.run_it("check", "--json", "-s", self.lab.osm.host, dump))
+        self.assertEqual(found["plan_file"], str(pmlab.kept(self.cache, "plan")))
+        self.assertEqual((found["plan"]["lids_out_of_plan"], found["plan"]["entries"]), (0, 0))
+        alone = pmlab.run_cli("check", "-s", self.lab.osm.host, dump)
+        self.assertRegex(alone.stdout, r"(?m)^plan: [1-9]\d* of .*\nnote: .* \(--plan\)")
+        effects = [json.loads(self.run_it("drain", "--json", "--dry-run", *options, "s2-fab0"))[
+            "effect"] for options in ((), ("-n", dump))]
+        self.assertEqual(effects[0], effects[1])
+        whole = json.loads(self.run_it("whatif", "-q", "--json", "--now", "--fail", "s2-fab0"))
+        self.assertEqual((effects[0]["load"]["before"], effects[0]["load"]["after"]),
+                         (whole["load"]["before"], whole["load"]["after"]))
+
+
 class MeshedPods(DrainCase):
     """Each upper switch has several ways down to a leaf.
 

@@ -80,6 +80,16 @@ struct pm_judge_config {
 	 * with the LMC of the ports if `lmc_of_ports`.
 	 */
 	const struct pm_plan *plan;
+	const struct pm_plan
+		*in_force; /* of the LIDs in use, see pm_plan_keep; or NULL */
+	bool compare_only; /* differences from the given plan are no findings, either */
+	/*
+	 * As in struct pm_whatif_now: writes the links in use by the given plan; NULL:
+	 * all links of the fabric.
+	 */
+	int (*use)(void *context, const uint8_t *there, uint8_t *usable,
+		   struct pm_error *err);
+	void *context;
 	struct pm_plan_config plan_config;
 	bool lmc_of_ports;
 	/* Multicast tables and groups for pm_check_mfts; NULL: they are not judged. */
@@ -87,8 +97,8 @@ struct pm_judge_config {
 	const struct pm_group *groups;
 	uint32_t num_groups;
 	bool connect_roots; /* tables are planned as with OpenSM's connect_roots */
-	bool conform; /* differences from a plan made here are findings; those from a
-		       * given plan always are */
+	bool conform;	    /* differences from a plan made here are findings, as those
+			     * from a given plan are without compare_only */
 };
 
 struct pm_judgement {

@@ -4,6 +4,7 @@
 #include "groups.h"
 #include "json.h"
 #include "planned_tables.h"
+#include "present.h"
 #include "text.h"
 
 #include <portmajor/check/judge.h>
@@ -32,6 +33,10 @@ struct judged {
 	struct pm_fabric *whole; /* NULL: not given */
 	struct pm_lfts *lfts;
 	struct pm_plan *plan; /* NULL: not given */
+	struct cli_ports ports;
+	struct present present; /* the fabric of a port of OpenSM, if it is this one */
+	struct present_drains drains;
+	char *plan_path;      /* of its plan; NULL: there is none */
 	struct pm_mfts *mfts; /* NULL: not given */
 	struct cli_groups groups;
 	struct pm_judgement found;
@@ -50,6 +55,37 @@ static int read_plan(struct judged *j, const char *path)
 	return pm_plan_fits(j->plan, j->fabric)
 		       ? EXIT_FINE
 		       : cli_fail(EXIT_INPUT, "%s is a plan of another fabric", path);
+}
+
+/* Uses the plan of a port of OpenSM on this machine that is of this fabric. */
+static int find_present(struct judged *j, const struct request *request,
+			struct pm_judge_config *config)
+{
+	int status;
+
+	if (request->plan_path || request->whole || request->conform ||
+	    request->fabric.lmc_given || request->fabric.plan.order != PM_GROUPED)
+		return EXIT_FINE;
+	status = cli_ports_open(false, &j->ports);
+	for (size_t i = 0; i < j->ports.num && !status && !j->plan_path; i++) {
+		struct cli_port *port = &j->ports.list[i];
+
+		if (!present_is_known(port))
+			continue;
+		status = present_read(port, &j->present);
+		if (status || !pm_plan_fits(j->present.plan, j->fabric)) {
+			present_free(&j->present);
+			continue;
+		}
+		j->drains = (struct present_drains){&j->present, &port->kept.drains};
+		j->plan_path = cli_text_make("%splan", port->folder);
+		config->plan = j->present.base ? j->present.base : j->present.plan;
+		config->in_force = j->present.base ? j->present.plan : NULL;
+		config->compare_only = true;
+		config->use = present_use_by;
+		config->context = &j->drains;
+	}
+	return status;
 }
 
 /* Reads multicast tables and groups, if they are given. */
@@ -106,6 +142,8 @@ static int judge(struct judged *j, const struct request *request)
 	if (!status)
 		status = read_multicast(j, request, &config);
 	config.plan = j->plan;
+	if (!status)
+		status = find_present(j, request, &config);
 	if (!status && pm_judge(j->fabric, j->lfts, &config, &j->found, &err))
 		status = cli_refuse(&err);
 	return status;
@@ -318,6 +356,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			 request->shifts ? json_integer(found->shift) : json_null()},
 			{"plan",
 			 found->planned ? pm_json_rows(plan_rows, found) : json_null()},
+			{"plan_file", pm_json_text(j->plan_path)},
 			{"no_plan", found->planned ? json_null()
 						   : pm_json_text(found->unplanned.text)},
 			{0},
@@ -404,6 +443,9 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	if (json_is_integer(json_object_get(object, "shift")))
 		cli_text_print(object,
 			       "most flows on a cable in a shift permutation: {shift}\n");
+	if (j->plan_path)
+		cli_print_line("plan of %s, with its links on hold and drains:",
+			       j->plan_path);
 	if (found->planned)
 		cli_text_print(object,
 			       "plan: {plan.lids_out_of_plan} of "
@@ -412,6 +454,10 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 			       "LFT blocks of {plan.switches} switches\n");
 	else
 		cli_print_line("plan: none (%s)", found->unplanned.text);
+	if (found->planned && found->lids_differ && !j->whole && !j->plan &&
+	    !j->plan_path)
+		puts("note: this plan was made for TOPOLOGY; if parts are missing from it, "
+		     "name the plan file (--plan) or the whole fabric (--whole)");
 	puts(found->num_findings ? "not in order" : "in order");
 }
 
@@ -530,6 +576,9 @@ int cmd_check(int argc, char **argv)
 	if (!status && j.found.num_findings)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);
+	present_free(&j.present);
+	cli_ports_free(&j.ports);
+	free(j.plan_path);
 	pm_lfts_free(j.lfts);
 	pm_mfts_free(j.mfts);
 	cli_groups_free(&j.groups);

@@ -140,16 +140,50 @@ int present_use(const struct present *present, const uint8_t *there,
 	return rc;
 }
 
+int present_use_by(void *context, const uint8_t *there, uint8_t *usable,
+		   struct pm_error *err)
+{
+	const struct present_drains *by = context;
+
+	return present_use(by->present, there, by->drains, usable, err);
+}
+
 /* ---- Files ---- */
 
-static int read_plan(const char *folder, struct pm_plan **plan)
+bool present_is_known(const struct cli_port *port)
 {
-	char *path = cli_text_make("%splan", folder);
+	char *plan = cli_text_make("%splan", port->folder);
+	char *fabric = cli_text_make("%sfabric.net", port->folder);
+	bool known = !access(plan, R_OK) && !access(fabric, R_OK);
+
+	free(plan);
+	free(fabric);
+	return known;
+}
+
+static int read_plan(const char *folder, const char *name, struct pm_plan **plan)
+{
+	char *path = cli_text_make("%s%s", folder, name);
 	struct pm_error err;
 	int rc = pm_plan_file_read(path, plan, &err);
 
 	free(path);
 	return rc ? cli_refuse(&err) : EXIT_FINE;
+}
+
+/* Reads the plan, and the one in force if that is another one. */
+static int read_plans(const char *folder, struct present *present)
+{
+	char *path = cli_text_make("%sdrifting", folder);
+	bool drifts = !access(path, R_OK);
+	int status = read_plan(folder, "plan", &present->plan);
+
+	free(path);
+	if (status || !drifts)
+		return status;
+	present->base = present->plan;
+	present->plan = NULL;
+	return read_plan(folder, "drifting", &present->plan);
 }
 
 static int read_fabric(const char *folder, struct pm_fabric **fabric)
@@ -174,7 +208,10 @@ static int keep_lids(struct present *present)
 		return cli_refuse(&err);
 	if (!kept)
 		return EXIT_FINE;
-	pm_plan_free(present->plan);
+	if (present->base)
+		pm_plan_free(present->plan);
+	else
+		present->base = present->plan;
 	present->plan = kept;
 	return EXIT_FINE;
 }
@@ -191,7 +228,7 @@ void present_of(struct pm_plan *plan, const struct pm_fabric *fabric,
 
 int present_read(const struct cli_port *port, struct present *present)
 {
-	int status = read_plan(port->folder, &present->plan);
+	int status = read_plans(port->folder, present);
 
 	if (!status)
 		status = read_fabric(port->folder, &present->fabric);
@@ -210,6 +247,7 @@ void present_free(struct present *present)
 	free(present->held);
 	free(present->there);
 	pm_plan_free(present->plan);
+	pm_plan_free(present->base);
 	pm_fabric_free(present->fabric);
 	*present = (struct present){0};
 }

@@ -14,6 +14,7 @@
 struct present {
 	struct pm_fabric *fabric;  /* as last discovered; NULL: there is no file of it */
 	struct pm_plan *plan;	   /* with the LIDs in use, and with the links' rates */
+	struct pm_plan *base;	   /* the file's, if it has other LIDs; else NULL */
 	uint8_t *there;		   /* [port of plan->topology] a link, or an end port */
 	struct pm_exclusion *held; /* links on hold */
 	uint32_t num_held;
@@ -41,5 +42,19 @@ void present_free(struct present *present);
  */
 int present_use(const struct present *present, const uint8_t *there,
 		struct pm_drains *drains, uint8_t *usable, struct pm_error *err);
+
+/*
+ * The same as a callback for the core (whatif_now.h, judge.h); the context is a struct
+ * present_drains.
+ */
+struct present_drains {
+	const struct present *present;
+	struct pm_drains *drains;
+};
+int present_use_by(void *context, const uint8_t *there, uint8_t *usable,
+		   struct pm_error *err);
+
+/* Whether a port's folder has a plan and a discovered fabric. */
+bool present_is_known(const struct cli_port *port);
 
 #endif

@@ -7,18 +7,6 @@
 #include "text.h"
 
 #include <stdlib.h>
-#include <unistd.h>
-
-static bool has_files(const struct cli_port *port)
-{
-	char *plan = cli_text_make("%splan", port->folder);
-	char *fabric = cli_text_make("%sfabric.net", port->folder);
-	bool has = !access(plan, R_OK) && !access(fabric, R_OK);
-
-	free(plan);
-	free(fabric);
-	return has;
-}
 
 static uint32_t find_sm(const struct pm_fabric *fabric, const json_t *state)
 {
@@ -36,7 +24,7 @@ int whatif_present_open(struct whatif_present *now)
 	int status = cli_ports_open(false, &now->ports);
 
 	for (size_t i = 0; i < now->ports.num && !now->port; i++)
-		if (has_files(&now->ports.list[i]))
+		if (present_is_known(&now->ports.list[i]))
 			now->port = &now->ports.list[i];
 	if (!status && !now->port)
 		status = cli_fail(
@@ -57,22 +45,15 @@ void whatif_present_close(struct whatif_present *now)
 	cli_ports_free(&now->ports);
 }
 
-static int use(void *context, const uint8_t *there, uint8_t *usable, struct pm_error *err)
-{
-	struct whatif_present *now = context;
-	struct pm_drains *drains = (struct pm_drains *)(uintptr_t)&now->port->kept.drains;
-
-	return present_use(&now->present, there, drains, usable, err);
-}
-
 void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find)
 {
 	find->plan = now->present.plan;
 	find->fabric = now->present.fabric;
 	find->there = now->present.there;
 	find->sm = now->sm;
-	find->use = use;
-	find->context = now;
+	now->drains = (struct present_drains){&now->present, &now->port->kept.drains};
+	find->use = present_use_by;
+	find->context = &now->drains;
 }
 
 json_t *whatif_present_json(const struct whatif_present *now)

@@ -11,8 +11,9 @@
 struct whatif_present {
 	struct cli_ports ports;
 	struct present present;
-	const struct cli_port *port; /* one of `ports` */
-	uint32_t sm;		     /* OpenSM's port in present.fabric, or PM_NONE */
+	struct cli_port *port; /* one of `ports` */
+	uint32_t sm;	       /* OpenSM's port in present.fabric, or PM_NONE */
+	struct present_drains drains;
 };
 
 /*
