@@ -185,6 +185,28 @@ bool pm_requests_rebalanced(struct pm_requests *requests, uint64_t number)
 	return true;
 }
 
+uint32_t pm_requests_find_over(const struct pm_requests *requests, uint64_t now)
+{
+	uint32_t i = 0;
+
+	while (i < requests->drains.num &&
+	       (!requests->drains.list[i].until || requests->drains.list[i].until > now))
+		i++;
+	return i;
+}
+
+bool pm_requests_end_drains(struct pm_requests *requests, uint64_t now)
+{
+	uint32_t before = requests->drains.num, i;
+
+	while ((i = pm_requests_find_over(requests, now)) < requests->drains.num)
+		pm_drains_remove(&requests->drains, i);
+	if (requests->drains.num == before)
+		return false;
+	requests->drains.number = ++requests->number;
+	return true;
+}
+
 bool pm_requests_is_acknowledged(const struct pm_requests *requests, uint64_t guid,
 				 unsigned int num, uint64_t since)
 {
@@ -221,10 +243,11 @@ int pm_requests_inherit(struct pm_requests *requests, const struct pm_requests *
 
 static json_t *describe_drain(const struct pm_drain *d)
 {
-	json_t *drain = json_pack("{s:o, s:o, s:i, s:I, s:I, s:o, s:o}", "guid",
+	json_t *until = d->until ? json_integer((json_int_t)d->until) : json_null();
+	json_t *drain = json_pack("{s:o, s:o, s:i, s:I, s:I, s:o, s:o, s:o}", "guid",
 				  pm_json_guid(d->guid), "name", pm_json_text(d->name),
 				  "port", (int)d->num, "number", (json_int_t)d->number,
-				  "since", (json_int_t)d->since, "by",
+				  "since", (json_int_t)d->since, "until", until, "by",
 				  pm_json_text(d->by), "reason", pm_json_text(d->reason));
 
 	return pm_json_label(drain, d->name, d->label);
@@ -313,7 +336,7 @@ static int read_drain(const json_t *object, struct pm_drains *drains)
 {
 	const char *label = text_of(object, "label"), *name = text_of(object, "name");
 	struct pm_request_part part;
-	uint64_t number, since;
+	uint64_t number, since, until;
 	bool added;
 
 	label = label ? label : name;
@@ -325,7 +348,9 @@ static int read_drain(const json_t *object, struct pm_drains *drains)
 		return -ENOMEM;
 	if (!added)
 		return -EINVAL;
+	take_number(object, "until", &until); /* 0 without one */
 	drains->list[drains->num - 1].number = number;
+	drains->list[drains->num - 1].until = until;
 	return pm_drains_note(drains, drains->num - 1, since, text_of(object, "by"),
 			      text_of(object, "reason"), NULL);
 }
@@ -567,13 +592,47 @@ static int add_drains(const struct wanted *wanted)
 	return rc;
 }
 
+static uint32_t find_drain(const struct pm_drains *drains,
+			   const struct pm_request_part *part)
+{
+	uint32_t i = 0;
+
+	while (i < drains->num &&
+	       (drains->list[i].guid != part->guid || drains->list[i].num != part->num))
+		i++;
+	return i;
+}
+
+/* Sets when the parts' drains end; whether any had another end. */
+static bool set_until(const struct wanted *wanted, uint64_t until)
+{
+	struct pm_drains *drains = &wanted->requests->drains;
+	bool any = false;
+
+	for (uint32_t i = 0; i < wanted->parts.num; i++) {
+		struct pm_drain *d =
+			&drains->list[find_drain(drains, &wanted->parts.list[i])];
+
+		any |= d->until != until;
+		d->until = until;
+	}
+	return any;
+}
+
 static int drain(const struct wanted *wanted)
 {
 	const struct pm_plan *plan = wanted->facts->plan;
 	struct pm_drains *drains = &wanted->requests->drains;
+	const json_t *given = json_object_get(wanted->request, "until");
 	uint32_t before = drains->num;
+	uint64_t until = 0;
+	bool any = false;
 	int rc = 0;
 
+	if (given && !json_is_null(given) &&
+	    (!take_number(wanted->request, "until", &until) ||
+	     until <= wanted->facts->now))
+		return refuse(wanted, "drain: its end is no time to come");
 	if (wanted->all)
 		return refuse(wanted, "drain: parts have to be named");
 	if (before + wanted->parts.num > PM_REQUEST_PARTS)
@@ -585,18 +644,9 @@ static int drain(const struct wanted *wanted)
 		rc = add_drains(wanted);
 	while (rc && drains->num > before)
 		pm_drains_remove(drains, drains->num - 1);
-	return rc ? rc : drains->num != before;
-}
-
-static uint32_t find_drain(const struct pm_drains *drains,
-			   const struct pm_request_part *part)
-{
-	uint32_t i = 0;
-
-	while (i < drains->num &&
-	       (drains->list[i].guid != part->guid || drains->list[i].num != part->num))
-		i++;
-	return i;
+	if (!rc && until)
+		any = set_until(wanted, until);
+	return rc ? rc : any || drains->num != before;
 }
 
 static int undrain(const struct wanted *wanted)

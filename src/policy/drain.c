@@ -102,8 +102,10 @@ int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
 		rc = pm_drains_add(&copy, d->guid, d->num, d->label, NULL, err);
 		if (!rc)
 			rc = pm_drains_note(&copy, i, d->since, d->by, d->reason, err);
-		if (!rc)
+		if (!rc) {
 			copy.list[i].number = d->number;
+			copy.list[i].until = d->until;
+		}
 	}
 	if (rc) {
 		pm_drains_free(&copy);
@@ -120,6 +122,13 @@ void pm_drains_remove(struct pm_drains *drains, uint32_t i)
 	memmove(&drains->list[i], &drains->list[i + 1],
 		(drains->num - i - 1) * sizeof(*drains->list));
 	drains->num--;
+}
+
+void pm_drains_renumber(struct pm_drains *drains, const struct pm_drains *from)
+{
+	drains->number = from->number;
+	for (uint32_t i = 0; i < drains->num && i < from->num; i++)
+		drains->list[i].until = from->list[i].until;
 }
 
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b)

@@ -285,6 +285,21 @@ class Director(DrainCase):
                          + ["request", "transition", "undrained"])
         self.assertGreaterEqual(sum(event["kind"] == "missing" for event in events), 3)
 
+    def test_until(self):
+        """OpenSM takes back what is over, and tells it; another request changes the end."""
+        self.run_it("drain", "-q", "--wait", 60, "--until", "1h", self.CABLE, "leaf7:24")
+        shown = self.run_it("drain")
+        self.assertRegex(shown, r"leaf5:20, since [^,]*, until \d{4}-[-\d]+ [:\d]+ by ")
+        self.run_it("drain", "-q", "--wait", 60, "--until", "3s", self.CABLE)
+        kept = control.requests_of(self.cache)["drains"]
+        self.assertEqual([(one["port"], one["until"] - one["since"] > 3000) for one in kept],
+                         [(20, False), (24, True)])
+        simlab.poll_until(lambda: [one["port"] for one in self.state()["drained"]["list"]] == [24],
+                          60, "the end")
+        self.assertGreater(self.entries("leaf5", 20), 0)
+        self.assertIn("undrain leaf5:20: its time is over\n", self.run_it("events"))
+        self.assertIn(", until 2", self.run_it("status"))
+
     def test_one_for_another(self):
         """What comes is there before what goes is left."""
         self.change("drain", "s1-*")
@@ -691,6 +706,8 @@ class Command(labtest.Folders):
                 (2, "is not drained", ("undrain", "spine1")),
                 (2, "usage", ("undrain",)), (2, "usage", ("undrain", "--all", "spine0")),
                 (2, "--wait x: not a number", ("drain", "--wait", "x")),
+                (2, '--until: "soon" is no time', ("drain", "--until", "soon", "spine1")),
+                (2, '--until: "2020-01-01" is over', ("drain", "--until", "2020-01-01", "spine1")),
                 (3, "name a netlist", ("drain", "spine1")),
                 (3, "No such file", ("drain", "-n", "/nowhere/x", "spine1"))):
             with self.subTest(" ".join(map(str, args))):

@@ -5,7 +5,8 @@
  *
  *     {"schema": "portmajor-requests", "version": 1, "number": 17,
  *      "drains": [{"guid": "0x0002c903000a1105", "name": "leaf5", "port": 20,
- *                  "number": 4, "since": 1763999999, "by": "pia", "reason": null}],
+ *                  "number": 4, "since": 1763999999, "until": null, "by": "pia",
+ *                  "reason": null}],
  *      "releases": [{"guid": "0x0002c903000a1105", "port": 20, "number": 17}],
  *      "rebalance": {"rate": 500, "number": 12},
  *      "acknowledged": [{"guid": "0x0002c903000a1105", "port": 0, "since": 1763999000}]}
@@ -18,7 +19,7 @@
  * while OpenSM does not run. A request is a JSON object (docs/json.md):
  *
  *     {"request": "drain", "parts": [{"guid": .., "port": .., "label": ..}],
- *      "by": "pia", "reason": ..}
+ *      "by": "pia", "reason": .., "until": 1764010000}
  *     {"request": "undrain", "release" or "acknowledge", "parts": [..] or "all": true}
  *     {"request": "rebalance", "parts": [], "all": true, "rate": 500}
  *
@@ -116,6 +117,13 @@ int pm_requests_inherit(struct pm_requests *requests, const struct pm_requests *
 /* Ends releases up to this number, and a request to rebalance; whether there was any. */
 bool pm_requests_released(struct pm_requests *requests, uint64_t number);
 bool pm_requests_rebalanced(struct pm_requests *requests, uint64_t number);
+
+/*
+ * The first drain that is to end by now, or drains.num; and ends all these: whether there
+ * was any.
+ */
+uint32_t pm_requests_find_over(const struct pm_requests *requests, uint64_t now);
+bool pm_requests_end_drains(struct pm_requests *requests, uint64_t now);
 
 /* Whether an outage is acknowledged. */
 bool pm_requests_is_acknowledged(const struct pm_requests *requests, uint64_t guid,

@@ -24,6 +24,7 @@ struct pm_drain {
 	char *label;	   /* for lists, see pm_fabric_label */
 	uint64_t number;   /* of the request (requests.h); 0: none */
 	uint64_t since;	   /* seconds since 1970; 0: not known */
+	uint64_t until;	   /* likewise, when it ends by itself; 0: never */
 	char *by, *reason; /* or NULL */
 
 	/* As of the last pm_drains_apply. */
@@ -61,9 +62,12 @@ int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
 /* Removes number i. */
 void pm_drains_remove(struct pm_drains *drains, uint32_t i);
 
+/* Takes over the number, and the ends of drains, of a list with the same drains. */
+void pm_drains_renumber(struct pm_drains *drains, const struct pm_drains *from);
+
 /*
  * Whether both have the same drains since the same times in the same order, apart from
- * notes and numbers: a part that is drained anew was perhaps in use meanwhile.
+ * notes, ends and numbers: a part that is drained anew was perhaps in use meanwhile.
  */
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 

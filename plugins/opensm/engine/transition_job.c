@@ -156,7 +156,7 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
 		 !pm_drains_copy(&r->drained, drains, NULL);
 	if (r->validity != VOID && !differ && pm_drains_equal(&r->drained, drains))
-		drains->number = r->drained.number;
+		pm_drains_renumber(drains, &r->drained);
 	repairer_unlock(r);
 	return differ;
 }

@@ -432,6 +432,25 @@ static void note_events(struct events *events, const struct control_request *lis
 			note_event(events, list);
 }
 
+/* "undrain leaf5:20: its time is over" */
+static void note_over(struct events *events, const struct pm_requests *requests,
+		      uint64_t now)
+{
+	for (uint32_t i = 0; i < requests->drains.num; i++) {
+		const struct pm_drain *d = &requests->drains.list[i];
+
+		if (!d->until || d->until > now)
+			continue;
+		if (d->num)
+			events_note(events, EVENT_NOTICE, "request",
+				    "undrain %.64s:%u: its time is over", d->label,
+				    d->num);
+		else
+			events_note(events, EVENT_NOTICE, "request",
+				    "undrain %.64s: its time is over", d->label);
+	}
+}
+
 /* Follows all requests that wait, with one write of the file for all of them. */
 static void follow(struct kept_requests *requests, const struct pm_request_facts *facts,
 		   struct events *events)
@@ -440,9 +459,10 @@ static void follow(struct kept_requests *requests, const struct pm_request_facts
 	uint64_t before = requests->now.number;
 	struct pm_requests next = {0};
 	struct pm_error err = {""};
-	bool changes;
+	bool changes, over = pm_requests_find_over(&requests->now, facts->now) <
+			     requests->now.drains.num;
 
-	if (!list && !requests->now.releases.num && !requests->now.rebalance)
+	if (!list && !requests->now.releases.num && !requests->now.rebalance && !over)
 		return;
 	find_obstacle(requests, &err);
 	if (err.text[0] || pm_requests_copy(&requests->now, &next, &err)) {
@@ -450,7 +470,10 @@ static void follow(struct kept_requests *requests, const struct pm_request_facts
 		return;
 	}
 	changes = drop_done(requests, &next);
+	changes |= pm_requests_end_drains(&next, facts->now);
 	changes |= apply_all(list, &next, facts);
+	if (over)
+		note_over(events, &requests->now, facts->now);
 	if (changes && commit(requests, &next, &err))
 		refuse_changes(list, before, &err);
 	note_events(events, list, before);
@@ -554,7 +577,7 @@ int kept_requests_take_drains(struct kept_requests *requests, struct pm_drains *
 	if (requests->known && !pm_drains_equal(&requests->drains, now))
 		rc = pm_drains_copy(&requests->drains, now, NULL) ? -ENOMEM : 1;
 	else if (requests->known)
-		now->number = requests->drains.number;
+		pm_drains_renumber(now, &requests->drains);
 	if (rc >= 0)
 		requests->unclaimed = false;
 	leave_request(requests);

@@ -203,11 +203,13 @@ static json_t *make_drain(const struct state *state, const struct pm_drain *d,
 	const char *word = d->state == PM_DRAIN_OUT && !settled
 				   ? "pending"
 				   : pm_drain_state_name(d->state);
-	json_t *drain = json_pack("{s:o, s:o, s:i, s:s, s:b, s:I, s:o, s:o, s:o}", "guid",
-				  guid, "name", pm_json_text(d->name), "port",
-				  (int)d->num, "state", word, "followed", followed,
-				  "needed", (json_int_t)d->needed, "since", since, "by",
-				  pm_json_text(d->by), "reason", pm_json_text(d->reason));
+	json_t *until = d->until ? json_integer((json_int_t)d->until) : json_null();
+	json_t *drain =
+		json_pack("{s:o, s:o, s:i, s:s, s:b, s:I, s:o, s:o, s:o, s:o}", "guid",
+			  guid, "name", pm_json_text(d->name), "port", (int)d->num,
+			  "state", word, "followed", followed, "needed",
+			  (json_int_t)d->needed, "since", since, "until", until, "by",
+			  pm_json_text(d->by), "reason", pm_json_text(d->reason));
 
 	return pm_json_label(drain, d->name, d->label);
 }

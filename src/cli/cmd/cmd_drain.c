@@ -8,6 +8,7 @@
 #include "failure_options.h"
 #include "ports.h"
 #include "text.h"
+#include "when.h"
 
 #include <portmajor/files/plan_file.h>
 #include <portmajor/files/requests.h>
@@ -18,11 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct request {
 	const char *netlist; /* NULL: the plan files */
 	const char *reason;  /* or NULL */
+	time_t until;	     /* 0: they do not end by themselves */
 	bool all;
 	bool dry_run, force;
 	uint32_t wait_s;
@@ -242,6 +245,9 @@ static int prepare_port(struct cli_port *port, const struct place *place, json_t
 	if (request->reason)
 		json_object_set_new(port->request, "reason",
 				    pm_json_text(request->reason));
+	if (request->until)
+		json_object_set_new(port->request, "until",
+				    json_integer((json_int_t)request->until));
 	if (pm_requests_copy(&port->kept, &after, &err) ||
 	    pm_requests_apply(&after, port->request, &none, &number, &err))
 		status = cli_refuse(&err);
@@ -444,6 +450,8 @@ static void print_thing(const json_t *thing, const char *state, const char *caus
 	cli_text_print(thing, cli_json_number(thing, "port") ? ":{port}" : "");
 	if (cli_json_number(thing, "since"))
 		cli_text_print(thing, ", since {@since}");
+	if (cli_json_number(thing, "until"))
+		cli_text_print(thing, ", until {@until}");
 	if (json_is_string(json_object_get(thing, "by")))
 		cli_text_print(thing, " by {by}");
 	if (json_is_string(json_object_get(thing, "reason")))
@@ -577,6 +585,28 @@ static const struct cli_option common_options[] = {
 	{0},
 };
 
+/* Takes a time to come: of the next day, if a time of this day is over. */
+static int take_until(const struct cli_option *option, char *argument, void *to)
+{
+	time_t now = time(NULL), when;
+	bool valid = cli_when_read(argument, now, false, &when);
+
+	(void)option;
+	if (valid && !strpbrk(argument, ":-"))
+		when = now + (now - when); /* 2h */
+	else if (valid && when <= now && !strchr(argument, '-'))
+		valid = cli_when_read(argument, now + 86400, false, &when);
+	if (!valid)
+		return cli_fail(EXIT_USAGE,
+				"drain: --until: \"%s\" is no time: 06:00, 2h (from now) "
+				"or 2026-11-29T06:00",
+				argument);
+	if (when <= now)
+		return cli_fail(EXIT_USAGE, "drain: --until: \"%s\" is over", argument);
+	*(time_t *)to = when;
+	return EXIT_FINE;
+}
+
 static const struct cli_option drain_options[] = {
 	{'n', NULL, "NETLIST",
 	 "where names are looked up: an ibsim, ibnetdiscover or opensm-subnet.lst file "
@@ -591,6 +621,10 @@ static const struct cli_option drain_options[] = {
 	 CLI_MEMBER(struct request, force)},
 	{0, "reason", "TEXT", "why; kept and listed with the drain",
 	 CLI_MEMBER(struct request, reason)},
+	{0, "until", "TIME",
+	 "when OpenSM takes the drains back by itself: 06:00, 2h (from now) or "
+	 "2026-11-29T06:00",
+	 .take = take_until, .to = offsetof(struct request, until)},
 	{.include = common_options},
 	{0},
 };

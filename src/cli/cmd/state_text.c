@@ -142,6 +142,8 @@ static void print_drain(const json_t *item)
 		cli_text_print(item, ", cables in use as last paths {#needed}");
 	if (cli_json_number(item, "since"))
 		cli_text_print(item, ", since {@since}");
+	if (cli_json_number(item, "until"))
+		cli_text_print(item, ", until {@until}");
 	if (*cli_json_text(item, "by"))
 		cli_text_print(item, " by {by}");
 	if (*cli_json_text(item, "reason"))
