@@ -12,7 +12,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
 		vlan cover share bisection student guess steps requests mft multicast
 		mft_steps mft_bound mft_failure missing check_mfts mft_file nearest
-		cable_diff odd_trees apart return_cost drawing)
+		cable_diff odd_trees apart return_cost drawing migration)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """LIDs over time: kept in use, kept on disk, given anew, taken over, and with LMC."""
 
+import json
 import unittest
 
 import labtest
@@ -35,6 +36,7 @@ class InUse(LidCase):
                 self.assertEqual(event.moved, 0)
                 self.assertGreater(event.runs[0].out_of_plan, 0)
                 self.assertIn("tables found in the switches: none is kept", lab.osm.log())
+                self.check_reboots(event.runs[0].out_of_plan)
                 walked = lab.walk()
                 self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
                 self.assertEqual(lab.lose("h7-3").wire, 0)
@@ -43,6 +45,18 @@ class InUse(LidCase):
                 event = lab.bring_up()
                 self.assertGreater(event.moved, 0)
                 self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def check_reboots(self, out_of_plan):
+        """What the plugin left names all ports that have to come up anew, each once."""
+        found = simlab.poll_until(lambda: pmlab.kept(self.cache, "fabric.net").exists()
+                                  and pmlab.kept(self.cache, "fabric.net"), 60, "the fabric")
+        done = pmlab.run_cli("plan", "--json", "--reboots", found)
+        reboots = json.loads(done.stdout)["reboots"]
+        order = [node["name"] for group in reboots["order"] for node in group]
+        self.assertEqual((reboots["ports"], reboots["nodes"]), (out_of_plan, len(order)))
+        self.assertEqual(len(set(order)), len(order))
+        self.assertLess(0, reboots["twice_by_index"])
+        self.assertLess(reboots["twice_by_index"], len(order))
 
     def test_migrate(self):
         """With migrate, a host that comes up anew gets the planned LID; no other does."""

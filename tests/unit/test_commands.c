@@ -94,6 +94,8 @@ static const struct command_row rows[] = {
 	 NULL, NULL},
 	{"whatif.return", "whatif --return --reset --ipoib --fail leaf0 net", NULL, NULL},
 	{"whatif.return-json", "whatif --json --return --fail spine* net", NULL, NULL},
+	{"plan.reboots", "plan --reboots net", NULL, NULL},
+	{"plan.reboots-json", "plan --json --reboots net", NULL, NULL},
 	{"whatif.now", "whatif --now --fail spine1", REQUESTS, DRAINED},
 	{"whatif.all", "whatif --all links --threads 1 --worst 3 net", NULL, NULL},
 	{"whatif.all-json", "whatif --json --all switches --threads 1 net", NULL, NULL},

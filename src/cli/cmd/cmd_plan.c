@@ -8,6 +8,7 @@
 #include "text.h"
 
 #include <portmajor/multicast/mft.h>
+#include <portmajor/plan/migration.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,10 +19,76 @@ struct request {
 	struct plan_files files;
 	const char *sm;
 	struct cli_failed failed; /* files are for the parts that remain */
-	bool lids;
+	bool lids, reboots;
 	uint32_t mlid_blocks; /* to print with orders of planes */
 	struct cli_output output;
 };
+
+/* ---- Reboots with `migrate` ---- */
+
+static json_t *reboots_json(const struct pm_fabric *fabric,
+			    const struct pm_migration *migration)
+{
+	json_t *order = json_array(), *group = NULL;
+
+	for (uint32_t i = 0; i < migration->num; i++) {
+		uint32_t node = migration->nodes[i];
+
+		if (!i || migration->group[i] != migration->group[i - 1]) {
+			group = json_array();
+			json_array_append_new(order, group);
+		}
+		json_array_append_new(group, cli_node_json(fabric, node));
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "ports",
+			 (json_int_t)migration->num_ports, "nodes",
+			 (json_int_t)migration->num, "switches",
+			 (json_int_t)migration->switches, "joint_groups",
+			 (json_int_t)migration->num_joint, "twice_by_index",
+			 (json_int_t)migration->twice, "order", order);
+}
+
+static void print_reboots(const json_t *reboots)
+{
+	const json_t *group, *node;
+	size_t i, k;
+
+	if (!cli_json_number(reboots, "ports")) {
+		puts("reboots: none, no port with a LID is out of plan");
+		return;
+	}
+	cli_text_print(
+		reboots,
+		"reboots with `migrate yes`: {ports|port|ports} out of plan at "
+		"{nodes|node|nodes}, {switches|switch|switches} among them: each reboots "
+		"once in the order below, if those of one line are down together "
+		"({joint_groups|line|lines}; else one of them reboots twice); one after "
+		"the other as in NETLIST {twice_by_index} would reboot twice\n");
+	json_array_foreach(json_object_get(reboots, "order"), i, group) {
+		fputs("reboot ", stdout);
+		json_array_foreach(group, k, node) {
+			fputs(k ? ", " : "", stdout);
+			cli_text_put(cli_json_label(node));
+		}
+		putchar('\n');
+	}
+}
+
+/* Adds the order of reboots to the plan's object. */
+static int add_reboots(json_t *object, const struct pm_plan *plan,
+		       const struct pm_fabric *fabric)
+{
+	struct pm_migration migration = {.num = 0};
+	struct pm_error err;
+
+	if (pm_migration_find(plan, fabric, &migration, &err))
+		return cli_refuse(&err);
+	json_object_set_new(object, "reboots", reboots_json(fabric, &migration));
+	pm_migration_free(&migration);
+	return EXIT_FINE;
+}
+
+/* ---- The plan ---- */
 
 /* Prints a plane's places and its runs of LIDs. */
 static void print_plane(const json_t *plane, const struct pm_plan *plan)
@@ -92,6 +159,8 @@ static void print_plan(const json_t *object, const struct pm_plan *plan)
 	}
 	if (json_object_get(object, "multicast"))
 		plan_multicast_print(json_object_get(object, "multicast"));
+	if (json_object_get(object, "reboots"))
+		print_reboots(json_object_get(object, "reboots"));
 }
 
 /* Adds the netlist's missing lines, for readers of the object. */
@@ -118,6 +187,10 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 			object, "multicast",
 			plan_multicast_json(tables->plan, request->mlid_blocks));
 	json_array_extend(json_object_get(object, "notes"), after);
+	if (request->reboots && add_reboots(object, tables->plan, fabric)) {
+		json_decref(object);
+		return EXIT_INPUT;
+	}
 	if (request->output.json) {
 		add_notes(json_object_get(object, "notes"), request->fabric.notes);
 		return cli_json_print(object);
@@ -199,6 +272,10 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 static const struct cli_option options[] = {
 	{'l', NULL, NULL, "list every LID with its place as well",
 	 CLI_MEMBER(struct request, lids)},
+	{0, "reboots", NULL,
+	 "how often nodes reboot, and in which order, until all have the planned LIDs with "
+	 "`migrate yes`; NETLIST has the present LIDs, as of ibnetdiscover",
+	 CLI_MEMBER(struct request, reboots)},
 	{0, "mlid-blocks", "N",
 	 "print the order of planes for the first N blocks of 32 multicast LIDs, too",
 	 CLI_MEMBER(struct request, mlid_blocks), .high = PM_MFT_BLOCKS},
