@@ -353,7 +353,7 @@ add_test(NAME unit.subnet_cache COMMAND test_subnet_cache)
 set_tests_properties(unit.subnet_cache PROPERTIES LABELS unit TIMEOUT 900)
 
 add_executable(test_lft_records tests/unit/test_lft_records.c tests/unit/recipe.c
-	plugins/opensm/osm/lft_records.c)
+	plugins/opensm/osm/lft_records.c plugins/opensm/osm/drained_tables.c)
 target_include_directories(test_lft_records PRIVATE plugins/opensm)
 target_include_directories(test_lft_records SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_lft_records PRIVATE -ffunction-sections)

@@ -285,6 +285,30 @@ class Director(DrainCase):
                          + ["request", "transition", "undrained"])
         self.assertGreaterEqual(sum(event["kind"] == "missing" for event in events), 3)
 
+    def test_power_cycle(self):
+        """A drained switch has its entries again, whether OpenSM has dropped it or not: LIDs of
+        drained switches, which no host uses, can still be reached."""
+        self.run_it("drain", "-q", "--wait", 60, "s1-*")
+        before = read_tables(pmlab.Dump(self.lab.dump()))
+        self.check_walk(plan=False)
+
+        def is_back():
+            return read_tables(pmlab.Dump(self.lab.dump())) == before or None
+
+        for drops in False, True:
+            with self.subTest(drops=drops):
+                mark = self.lab.osm.mark()
+                self.fabric.clear("s1-fab0")
+                if drops:
+                    self.lab.osm.hup()
+                    self.lab.osm.settle(mark)
+                    mark = self.lab.osm.mark()
+                self.fabric.relink("s1-fab0")
+                self.lab.osm.hup()
+                self.lab.osm.settle(mark)
+                simlab.poll_until(is_back, 60, "the entries")
+                self.check_walk(plan=False)
+
     def test_until(self):
         """OpenSM takes back what is over, and tells it; another request changes the end."""
         self.run_it("drain", "-q", "--wait", 60, "--until", "1h", self.CABLE, "leaf7:24")

@@ -99,14 +99,15 @@ static int end(void **state)
  */
 static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
 {
+	static const uint8_t drained[256]; /* [port] */
 	const struct lft_records_withheld none = {NULL, 0, false};
 	const struct pm_stale stale = {.num = 0};
 	struct lft_records_written written;
 
 	for (uint32_t i = 0; i < SWITCHES; i++)
 		switches[i].max_lid_ho = max_lid;
-	lft_records_write(&records, &subn, plans[lmc], routes[lmc], &stale, &none,
-			  &written);
+	lft_records_write(&records, &subn, plans[lmc], routes[lmc], &stale, drained,
+			  &none, &written);
 	for (uint32_t i = 0; i < SWITCHES; i++) {
 		memcpy(switches[i].lft, switches[i].new_lft, LFT);
 		switches[i].switch_info.lin_top = cl_hton16(switches[i].max_lid_ho);

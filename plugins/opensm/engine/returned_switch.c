@@ -215,9 +215,13 @@ static bool is_due(struct returned_switches *switches, uint32_t index)
 	return switches->blocks[index].after <= switches->num_over;
 }
 
-/* The entries of a block that is sent. */
+/*
+ * The entries of a block that is sent. Those that the plan leaves open, for LIDs to which
+ * only drained links lead, are as OpenSM's record has them, if there is one.
+ */
 static void find_entries(const struct returned_switches *switches,
-			 const struct returned_block *block, uint8_t *entries)
+			 const struct returned_block *block, const osm_switch_t *record,
+			 uint8_t *entries)
 {
 	const struct returned_switch *sw = &switches->list[block->sw];
 	const uint8_t none[PM_LFT_BLOCK] = {0};
@@ -229,7 +233,8 @@ static void find_entries(const struct returned_switches *switches,
 	for (uint32_t i = 0; block->down && i < PM_LFT_BLOCK; i++)
 		if (!returned_leads_down(switches, sw->node, table[i]))
 			table[i] = sw->held[first + i];
-	lft_records_wanted(none, table, PM_LFT_BLOCK, entries);
+	lft_records_wanted(record ? record->lft + first : none, table, PM_LFT_BLOCK,
+			   entries);
 }
 
 /* Fills the Set of a block. SMP_OMIT: one is out; it is tried again. */
@@ -240,10 +245,12 @@ static enum smp_make fill_block(struct returned_switches *switches,
 	struct returned_switch *sw = &switches->list[block->sw];
 	uint8_t entries[PM_LFT_BLOCK];
 
-	find_entries(switches, block, entries);
 	smp->sw = lft_records_switch(&switches->sender->osm->subn, switches->view->plan,
 				     sw->node);
-	if (smp->sw && (block->number + 1) * PM_LFT_BLOCK <= smp->sw->lft_size) {
+	if (smp->sw && (block->number + 1) * PM_LFT_BLOCK > smp->sw->lft_size)
+		smp->sw = NULL;
+	find_entries(switches, block, smp->sw, entries);
+	if (smp->sw) {
 		if (!lft_set_is_free(switches->sender, smp->sw, block->number)) {
 			sw->silent = true;
 			return SMP_OMIT;
@@ -251,7 +258,6 @@ static enum smp_make fill_block(struct returned_switches *switches,
 		lft_set_make(block->number, entries, smp);
 		return SMP_SEND;
 	}
-	smp->sw = NULL;
 	smp->modifier = block->number;
 	memcpy(smp->data, entries, sizeof(entries));
 	return SMP_SEND;

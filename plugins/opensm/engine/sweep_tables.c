@@ -129,8 +129,8 @@ static void write_tables(struct plugin *plugin, bool merged)
 	else if (plugin->smps)
 		withheld.num = smp_list_out(plugin->smps, blocks);
 	lft_records_write(&plugin->lft_records, subn, plugin->planning.plan,
-			  plugin->view.routes, &plugin->sweep.stale, &withheld,
-			  &plugin->sweep.run.written);
+			  plugin->view.routes, &plugin->sweep.stale, plugin->view.drained,
+			  &withheld, &plugin->sweep.run.written);
 }
 
 static bool is_as_discovered(struct plugin *plugin)

@@ -60,6 +60,7 @@ void lft_records_forget(struct lft_records *records)
 	free(records->noted);
 	free(records->lows.list);
 	free(records->next.list);
+	drained_tables_forget(&records->drained);
 	*records = (struct lft_records){0};
 }
 
@@ -354,9 +355,19 @@ static void keep_lows(struct lft_records *records)
 	records->next.num = 0;
 }
 
+/* Whether a port of a switch is marked. */
+static bool is_marked(const struct pm_fabric *topology, uint32_t node,
+		      const uint8_t *marks)
+{
+	pm_for_each_port(i, topology, node)
+		if (marks[i])
+			return true;
+	return false;
+}
+
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
-		       const struct pm_stale *stale,
+		       const struct pm_stale *stale, const uint8_t *drained,
 		       const struct lft_records_withheld *withheld,
 		       struct lft_records_written *written)
 {
@@ -374,10 +385,15 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 
 		if (sw->need_update == 1 && noted && noted->intact)
 			sw->need_update = 0;
-		if (node != PM_NONE)
-			write_table(routes, stale, sw, node, &written->delta);
-		else
+		if (node == PM_NONE) {
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
+		} else {
+			write_table(routes, stale, sw, node, &written->delta);
+			drained_tables_note(&records->drained, key_of(sw),
+					    is_marked(plan->topology, node, drained),
+					    pm_routes_table(routes, node),
+					    common_length(routes, sw), sw->new_lft);
+		}
 		keep_to_room(sw);
 		forget_above_top(records, &low_at, sw);
 		withhold(sw, withheld);

@@ -17,6 +17,7 @@
 #ifndef PORTMAJOR_LFT_RECORDS_H
 #define PORTMAJOR_LFT_RECORDS_H
 
+#include "drained_tables.h"
 #include "smp.h"
 
 #include <portmajor/route/delta.h>
@@ -52,6 +53,7 @@ struct lft_records {
 	uint32_t num;			 /* 0: none */
 	uint32_t room;
 	struct lft_records_lows lows, next; /* of the last writing; of the present one */
+	struct drained_tables drained;
 };
 
 /* The blocks written, before OpenSM sends them. */
@@ -91,11 +93,12 @@ void lft_records_forget(struct lft_records *records);
  * then only changed ones, until it rises. Withheld blocks look acknowledged, so OpenSM
  * sends none of them, unless it writes all tables (subn->need_update). As it would send
  * them to a marked switch, too, the mark is replaced there by a record of zeros: the
- * other blocks differ from it, and are sent.
+ * other blocks differ from it, and are sent. drained[port of plan->topology] marks links
+ * that drains exclude, see drained_tables.h.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
-		       const struct pm_stale *stale,
+		       const struct pm_stale *stale, const uint8_t *drained,
 		       const struct lft_records_withheld *withheld,
 		       struct lft_records_written *written);
 
