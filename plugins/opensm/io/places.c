@@ -49,8 +49,11 @@ static void write_drawing(struct places *places, const char *path)
 /* Makes the first drawing; there is none without a plan, which may know more parts. */
 static void begin_drawing(struct places *places, const struct places_facts *facts)
 {
-	struct pm_fabric *drawing = read_drawing(facts->path);
+	struct pm_fabric *drawing = places->former ? read_drawing(places->former) : NULL;
 
+	places->unsaved |= drawing != NULL;
+	if (!drawing)
+		drawing = read_drawing(facts->path);
 	if (drawing && !pm_drawing_fits(drawing, facts->now)) {
 		pm_fabric_free(drawing);
 		drawing = NULL;
@@ -362,6 +365,13 @@ static json_t *compare_places(struct places *places, const struct places_facts *
 	return NULL;
 }
 
+void places_inherit(struct places *places, char *former, const json_t *changes)
+{
+	places_forget(places);
+	*places = (struct places){
+		.former = former, .changes = json_deep_copy(changes), .begun = true};
+}
+
 void places_update(struct places *places, const struct places_facts *facts)
 {
 	json_t *list, *adopted;
@@ -415,5 +425,6 @@ void places_forget(struct places *places)
 {
 	pm_fabric_free(places->drawing);
 	json_decref(places->changes);
+	free(places->former);
 	*places = (struct places){0};
 }

@@ -30,6 +30,7 @@ struct places {
 	json_t *changes;	   /* as in the document's list, or NULL */
 	bool begun, unsaved;
 	bool partial; /* the drawing lacks what only the plan knows */
+	char *former; /* path of the former master's drawing, to begin with; or NULL */
 };
 
 /* What an update needs; now, plan and events may be NULL. */
@@ -59,6 +60,12 @@ json_t *places_end(const struct pm_fabric *fabric, uint32_t port);
 /* The end of the lower level of this port's link, by the plan, which may be NULL. */
 uint32_t places_lower(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		      uint32_t port);
+
+/*
+ * Begins again with what the former master of the fabric knew: its drawing, at a path of
+ * which the caller gives up the ownership, and its changes, as in a document's list.
+ */
+void places_inherit(struct places *places, char *former, const json_t *changes);
 
 void places_forget(struct places *places);
 

@@ -256,6 +256,9 @@ void state_inherit(struct state *state, const char *place)
 	json_decref(state->inherited);
 	state->inherited = load_state(file);
 	free(file);
+	if (asprintf(&file, "%sdrawing.net", place) >= 0)
+		places_inherit(&state->places, file,
+			       state_member(state->inherited, "changed", "list"));
 }
 
 /* Has missing parts known as by the former master: they are no news. */
