@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "worker.h"
+#include "osm/sweep_flags.h"
 
 #include <float.h>
 #include <stdatomic.h>
@@ -26,7 +27,7 @@ static double ring_when_due(void *context, bool last)
 	if (!atomic_compare_exchange_strong(&a->due, &due, DBL_MAX))
 		return due;
 	/* as OpenSM's console does */
-	a->osm->subn.force_reroute = TRUE;
+	sweep_flag_set(&a->osm->subn.force_reroute);
 	osm_sm_signal(&a->osm->sm, OSM_SIGNAL_SWEEP);
 	return DBL_MAX;
 }

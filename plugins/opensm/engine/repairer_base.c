@@ -2,6 +2,7 @@
 /* What all parts of the repairer use: its lock, its phase, what interrupts it, errands.
  */
 #include "repairer_parts.h"
+#include "osm/sweep_flags.h"
 
 void repairer_lock(struct repairer *r)
 {
@@ -111,13 +112,13 @@ void repairer_request_sweep(struct repairer *r)
 void repairer_force_sweep(struct repairer *r)
 {
 	r->sweep_follows = false;
-	r->config.osm->subn.force_heavy_sweep = TRUE;
+	sweep_flag_set(&r->config.osm->subn.force_heavy_sweep);
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
 void repairer_request_reroute(struct repairer *r)
 {
-	r->config.osm->subn.force_reroute = TRUE;
+	sweep_flag_set(&r->config.osm->subn.force_reroute);
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 

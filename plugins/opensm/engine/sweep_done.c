@@ -5,6 +5,7 @@
 #include "mcast_sweep.h"
 #include "io/log_events.h"
 #include "clock.h"
+#include "osm/sweep_flags.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,7 +172,8 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	free(unset.list);
 	again |= has_discovered_failure(plugin);
 	if (again)
-		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when it ends */
+		/* Read when it ends. */
+		sweep_flag_set(&plugin->osm->subn.force_heavy_sweep);
 	operator_files_routed(plugin->operator_files, &plugin->roles,
 			      sweep_may_release(plugin) &&
 				      kept_requests_has_releases(plugin->requests));

@@ -7,6 +7,7 @@
 #include "io/log.h"
 #include "io/log_events.h"
 #include "clock.h"
+#include "osm/sweep_flags.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -156,7 +157,9 @@ static void save_plan(struct plugin *plugin)
 	double start = clock_ms(), waited = 0;
 
 	store_save(plugin->store, &plugin->planning);
-	while (waited < (plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS) &&
+	while (waited < (sweep_flag_is_set(&plugin->osm->subn.force_heavy_sweep)
+				 ? PLAN_TRAP_MS
+				 : PLAN_MS) &&
 	       !osm_exit_flag) {
 		if (!store_await_plan(plugin->store))
 			return;
@@ -230,7 +233,8 @@ static double bound_of_files(const struct plugin *plugin)
 {
 	if (plugin->planning.phase == PLANNING_EMPTY && !plugin->config.shadow)
 		return FIND_MS;
-	return plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS;
+	return sweep_flag_is_set(&plugin->osm->subn.force_heavy_sweep) ? PLAN_TRAP_MS
+								       : PLAN_MS;
 }
 
 /*
@@ -269,7 +273,7 @@ static bool are_covered(const void *context)
 	const struct plugin *plugin = context;
 	const osm_subn_t *subn = &plugin->osm->subn;
 
-	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep &&
+	return subn->opt.sweep_on_trap && !sweep_flag_is_set(&subn->force_heavy_sweep) &&
 	       !(plugin->throttle && throttle_has_trap(plugin->throttle));
 }
 

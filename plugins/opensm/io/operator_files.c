@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "engine/clock.h"
+#include "osm/sweep_flags.h"
 
 #include <portmajor/base/trusted.h>
 
@@ -142,7 +143,7 @@ static bool read_config(struct operator_files *files)
 
 static void request_sweep(struct operator_files *files)
 {
-	files->osm->subn.force_heavy_sweep = TRUE;
+	sweep_flag_set(&files->osm->subn.force_heavy_sweep);
 	osm_sm_signal(&files->osm->sm, OSM_SIGNAL_SWEEP);
 }
 
