@@ -645,7 +645,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 						    "%s not used: %s (and it cannot be "
 						    "renamed: %s)",
 						    what, why, strerror(errno));
-	if (!rc) {
+	if (!rc && aside) {
 		worker_enter(store->writer);
 		log_line(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
 			 what, aside, why);
