@@ -334,13 +334,44 @@ static int write_events(struct state *state, struct pm_error *err)
 	return rc;
 }
 
+/* Whether these are the same drain, which `was` followed. */
+static bool was_followed(const json_t *was, const json_t *drain)
+{
+	static const char *const members[] = {"guid", "port", "since"};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		if (!json_equal(json_object_get(was, members[i]),
+				json_object_get(drain, members[i])))
+			return false;
+	return json_is_true(json_object_get(was, "followed"));
+}
+
+/*
+ * A new process follows the drains that it finds from its first run on: until then it
+ * knows none, and they are no news then.
+ */
+static void keep_drains(const json_t *before, json_t *now)
+{
+	json_t *known = json_object_get(before, "drained"), *drain;
+	const json_t *was;
+	size_t i, k;
+
+	if (known && json_is_null(json_object_get(now, "run")))
+		json_object_set(now, "drained", known);
+	json_array_foreach(state_member(now, "drained", "list"), i, drain)
+		json_array_foreach(json_object_get(known, "list"), k, was)
+			if (was_followed(was, drain))
+				json_object_set_new(drain, "followed", json_true());
+}
+
 /* Notes the changes of the document as events, and writes all pending ones. */
 static void tell_events(struct state *state, const json_t *document, struct pm_error *err)
 {
 	json_t *copy = json_deep_copy(document);
 
 	if (copy) {
-		event_changes_note(state->events, state->previous, document);
+		keep_drains(state->previous, copy);
+		event_changes_note(state->events, state->previous, copy);
 		json_decref(state->previous);
 		state->previous = copy;
 		state->times++;
