@@ -369,7 +369,7 @@ class Player:
     def _undo_command(self, command, *_):
         back = {"drain": "undrain"}.get(command)
         if back:
-            self.undo.append(lambda: self.run(back, "--all"))
+            self.undo.append(lambda: self.run(back, "--all", "--wait", "30"))
 
     def do_run(self, status, *args):
         """A command that ends with this status."""
