@@ -219,10 +219,16 @@ class Director(DrainCase):
         """A new OpenSM goes on with what is drained, and takes it back as gently."""
         event = self.change("drain", "s1-*", "leaf7:24")
         before = read_tables(pmlab.Dump(self.lab.dump()))
+        simlab.poll_until(lambda: " drained  " in self.run_it("events"), 30, "the drains' event")
+        told = self.run_it("events")
         self.lab.osm.process.kill()
         self.lab.osm.process.wait(30)
         self.lab.close()
         self.start()
+        simlab.poll_until(lambda: self.run_it("events").count("portmajor routes")
+                          > told.count("portmajor routes"), 30, "the first run's events")
+        for word in (" drained  ", " undrained "):  # no news
+            self.assertEqual(self.run_it("events").count(word), told.count(word))
         self.assertEqual([self.entries("leaf5", 20), self.entries("leaf7", 24)], [0, 0])
         hosts = {self.healthy.lids[host] for host in self.healthy.hosts}
         now = read_tables(pmlab.Dump(self.lab.dump()))

@@ -347,8 +347,8 @@ static bool was_followed(const json_t *was, const json_t *drain)
 }
 
 /*
- * A new process follows the drains that it finds from its first run on: until then it
- * knows none, and they are no news then.
+ * A new process knows the drains that it finds from the first run of an engine on. They
+ * are no news then; those that were followed stay so.
  */
 static void keep_drains(const json_t *before, json_t *now)
 {
@@ -356,7 +356,8 @@ static void keep_drains(const json_t *before, json_t *now)
 	const json_t *was;
 	size_t i, k;
 
-	if (known && json_is_null(json_object_get(now, "run")))
+	if (known && json_is_null(json_object_get(now, "run")) &&
+	    json_is_null(state_member(now, "engine", "used")))
 		json_object_set(now, "drained", known);
 	json_array_foreach(state_member(now, "drained", "list"), i, drain)
 		json_array_foreach(json_object_get(known, "list"), k, was)
