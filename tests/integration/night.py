@@ -116,7 +116,7 @@ class Truth:
         cut = sorted(self.name(link) for link in drawn - self.links
                      if not {name for name, _ in link} & (set(switches) | hosts))
         new = sorted(self.name(link) for link in self.links - drawn)
-        parts = [f"{len(found)} {what}: {', '.join(found[:4])}{', ..' * (len(found) > 4)}"
+        parts = [f"{what} ({len(found)}): {', '.join(found[:4])}{', ..' * (len(found) > 4)}"
                  for found, what in ((switches, "switches off"), (lost, "hosts off"),
                                      (cut, "cables off"), (new, "links elsewhere")) if found]
         return "; ".join(parts) or "as drawn"
