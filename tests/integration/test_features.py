@@ -12,10 +12,10 @@ import labtest
 import pmlab
 import sa_client
 import simlab
+import smps
 
 SMALL = ("two-level", 6, 3, 6, 2)
 
-ATTR_SL2VL, ATTR_VL_ARBITRATION = 0x17, 0x18
 IPOIB_BROADCAST = 0xFF12401BFFFF000000000000FFFFFFFF
 OTHER_GROUP = 0xFF15A01BFE8000000000000000000007
 
@@ -317,8 +317,8 @@ class QualityOfService(SmallCase):
 
     def test_tables(self):
         sent = self.lab.osm.delta(self.lab.osm.start_mark)
-        self.assertGreater(sent.attr(ATTR_SL2VL, "set"), 0)
-        self.assertGreater(sent.attr(ATTR_VL_ARBITRATION, "set"), 0)
+        self.assertGreater(sent.attr(smps.SL2VL, "set"), 0)
+        self.assertGreater(sent.attr(smps.VL_ARBITRATION, "set"), 0)
         self.check_all()
         self.check_events()
         self.check_all()

@@ -477,20 +477,39 @@ class OnePartition(Leaving):
 
 
 class Qos(Leaving):
+    SL2VL, LOW = (0, 1, 2, 3, 0, 1, 2, 3, 3, 2, 1, 0, 0, 1, 2, 3), (1, 2, 3, 4)
+
     @classmethod
     def options(cls):
-        return {**super().options(), "conf": {"qos": "TRUE"}}
+        low = ",".join(f"{vl}:{weight}" for vl, weight in enumerate(cls.LOW))
+        return {**super().options(), "conf": {
+            "qos": "TRUE", "qos_max_vls": 4, "qos_sl2vl": ",".join(map(str, cls.SL2VL)),
+            "qos_vlarb_low": low, "qos_vlarb_high": "0:8"}}
 
     def test_flap(self):
         self.check_return(self.host, False, 1, 0, 4)
 
-    def test_reset(self):
-        for name, why in ((self.host, "it was reset, and has lost its qos tables"),
-                          ("leaf4", "switch was reset, and has lost its qos tables")):
-            with self.subTest(name):
-                self.take_down(name, False, self.lab.fabric.clear)
-                self.check_left(why, *self.bring_up(name, self.lab.fabric.relink))
+    def test_host_was_reset(self):
+        """It has its tables before it carries a packet, whether OpenSM dropped it or not."""
+        for away in (False, True):
+            with self.subTest(away=away):
+                asked = self.check_return(self.host, away, 1, 0, 4, self.lab.fabric.clear,
+                                          self.lab.fabric.relink)
+                guid, armed = self.wire.guid(self.host), self.changes(asked)[0]
+                sets = {(r.attr, r.modifier): bytes(r.data) for r in asked[:armed]
+                        if r.plugin and r.method == SET and r.guid == guid}
+                pairs = zip(self.SL2VL[::2], self.SL2VL[1::2])
+                self.assertEqual(list(sets[smps.SL2VL, 0][:8]), [a << 4 | b for a, b in pairs])
+                low = sets[smps.VL_ARBITRATION, 1 << 16]
+                self.assertEqual(low[1:8:2], bytes(self.LOW))
+                self.assertEqual(sets[smps.VL_ARBITRATION, 3 << 16][:2], bytes((0, 8)))
                 self.lab.osm.wait_traps_aged()
+
+    def test_switch_was_reset(self):
+        self.take_down("leaf4", False, self.lab.fabric.clear)
+        self.check_left("switch was reset, and has lost its qos tables",
+                        *self.bring_up("leaf4", self.lab.fabric.relink))
+        self.lab.osm.wait_traps_aged()
         self.check_quiet()
 
 

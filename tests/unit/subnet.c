@@ -488,6 +488,8 @@ OSM_HANDLER(osm_ni_rcv_process)
 OSM_HANDLER(osm_si_rcv_process)
 OSM_HANDLER(osm_pi_rcv_process)
 OSM_HANDLER(osm_pkey_rcv_process)
+OSM_HANDLER(osm_slvl_rcv_process)
+OSM_HANDLER(osm_vla_rcv_process)
 OSM_HANDLER(osm_mft_rcv_process)
 OSM_HANDLER(osm_trap_rcv_process)
 

@@ -127,6 +127,8 @@ void osm_mft_rcv_process(void *sm, void *data);
 void osm_ni_rcv_process(void *sm, void *data);
 void osm_si_rcv_process(void *sm, void *data);
 void osm_pkey_rcv_process(void *sm, void *data);
+void osm_slvl_rcv_process(void *sm, void *data);
+void osm_vla_rcv_process(void *sm, void *data);
 void osm_trap_rcv_process(void *sm, void *data);
 
 /* OpenSM's handlers take its lock. */
@@ -182,6 +184,16 @@ void osm_si_rcv_process(void *sm, void *data)
 }
 
 void osm_pkey_rcv_process(void *sm, void *data)
+{
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_slvl_rcv_process(void *sm, void *data)
+{
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_vla_rcv_process(void *sm, void *data)
 {
 	note(sm, &fake.strangers_noted);
 }
@@ -282,6 +294,10 @@ static ib_net16_t attribute_of(cl_disp_msgid_t message)
 		return IB_MAD_ATTR_SWITCH_INFO;
 	case OSM_MSG_MAD_PKEY:
 		return IB_MAD_ATTR_P_KEY_TABLE;
+	case OSM_MSG_MAD_SLVL:
+		return IB_MAD_ATTR_SLVL_TABLE;
+	case OSM_MSG_MAD_VL_ARB:
+		return IB_MAD_ATTR_VL_ARBITRATION;
 	case OSM_MSG_MAD_LFT:
 		return IB_MAD_ATTR_LIN_FWD_TBL;
 	default:
@@ -339,7 +355,12 @@ static void deliver_strange(uint64_t number)
 		hand_in(OSM_MSG_MAD_PORT_INFO, &madw);
 	} else {
 		madw.context.lft_context.set_method = number & 2 ? TRUE : FALSE;
-		hand_in(number & 4 ? OSM_MSG_MAD_LFT : OSM_MSG_MAD_MFT, &madw);
+		static const cl_disp_msgid_t messages[] = {
+			OSM_MSG_MAD_LFT,  OSM_MSG_MAD_MFT,    OSM_MSG_MAD_PKEY,
+			OSM_MSG_MAD_SLVL, OSM_MSG_MAD_VL_ARB,
+		};
+
+		hand_in(messages[(number >> 2) % 5], &madw);
 	}
 }
 
@@ -432,6 +453,10 @@ static int begin(void **state)
 						 osm_si_rcv_process, &fake.osm.sm);
 	fake.osm.sm.pkey_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_PKEY,
 						   osm_pkey_rcv_process, &fake.osm.sm);
+	fake.osm.sm.slvl_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_SLVL,
+						   osm_slvl_rcv_process, &fake.osm.sm);
+	fake.osm.sm.vla_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_VL_ARB,
+						  osm_vla_rcv_process, &fake.osm.sm);
 	fake.osm.sm.trap_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_NOTICE,
 						   osm_trap_rcv_process, &fake.osm.sm);
 	return 0;
@@ -668,7 +693,7 @@ static void test_leaving(void **state)
 /* The dispatcher refuses one of our handlers. */
 static void test_no_memory(void **state)
 {
-	for (fake.refuse = 1; fake.refuse <= 7; fake.refuse++) {
+	for (fake.refuse = 1; fake.refuse <= 9; fake.refuse++) {
 		fake.registered = 0;
 		assert_null(smp_start(&fake.osm, &no_hooks));
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
@@ -676,6 +701,8 @@ static void test_no_memory(void **state)
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_MFT], osm_mft_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_NODE_INFO], osm_ni_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PKEY], osm_pkey_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_SLVL], osm_slvl_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_VL_ARB], osm_vla_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_NOTICE], osm_trap_rcv_process);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_PORT_INFO], &fake.osm.sm);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_LFT], &fake.osm.sm);

@@ -219,16 +219,17 @@ void returns_judge_switches(const struct work *work, struct link *link)
 	}
 }
 
-static const char *judge_far(const struct work *work, const struct link *link)
+static const char *judge_far(const struct work *work, struct link *link)
 {
 	const char *why = link_records_misfit(&link->near.has, &link->near.last->info);
 	const ib_port_info_t *has = &link->far.has;
 
 	if (!why)
 		why = link_records_misfit(has, &link->far.last->info);
-	if (!why && link->host && work->on->records->options.qos &&
-	    has->base_lid != link->host->end.info.base_lid)
-		why = "it was reset, and has lost its qos tables";
+	link->lost_qos = link->host && work->on->records->options.qos &&
+			 has->base_lid != link->host->end.info.base_lid;
+	if (!why && link->lost_qos && !link->host->qos.known)
+		why = "it was reset, and its qos tables are not known";
 	if (!why && ib_port_info_get_port_state(has) == IB_LINK_DOWN)
 		why = "its far end is down";
 	return why;

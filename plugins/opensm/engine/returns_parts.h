@@ -97,6 +97,7 @@ struct link {
 	const struct link_host *host; /* or NULL */
 	struct end near, far;
 	uint8_t wrong_pkeys; /* bits of blocks */
+	bool lost_qos;	     /* a host that was reset: its qos tables */
 	bool silent;
 	bool waits;	 /* OpenSM may be setting it, or it flaps */
 	bool found;	 /* OpenSM's running sweep sets it */

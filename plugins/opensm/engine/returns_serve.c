@@ -164,6 +164,19 @@ static void prepare_tables(struct work *work)
 
 /* ---- Ports ---- */
 
+/* The tables of a host that was reset. */
+static void add_qos(struct work *work, uint32_t link)
+{
+	const struct link_qos *qos = &work->links[link].host->qos;
+
+	if (qos->has_sl2vl)
+		returns_add_smp(work, &(struct item){link, SMP_SET_SL2VL, 1, 0, 0});
+	for (uint8_t b = 0; b < 4; b++)
+		if (qos->blocks >> b & 1)
+			returns_add_smp(work,
+					&(struct item){link, SMP_SET_VLARB, 1, b, 0});
+}
+
 /* Restores what OpenSM set, as far as it differs. */
 static void set_values(struct work *work)
 {
@@ -176,6 +189,8 @@ static void set_values(struct work *work)
 			if (link->wrong_pkeys >> b & 1)
 				returns_add_smp(
 					work, &(struct item){i, SMP_SET_PKEYS, 1, b, 0});
+		if (link->lost_qos)
+			add_qos(work, i);
 		if (link->near.differs)
 			returns_add_smp(work, &(struct item){i, SMP_SET_PORT, 0, 0, 0});
 		if (link->far.differs)

@@ -15,7 +15,8 @@ void returns_add_smp(struct work *work, const struct item *item)
 
 static bool is_set(enum smp_kind kind)
 {
-	return kind == SMP_SET_PORT || kind == SMP_SET_PKEYS;
+	return kind == SMP_SET_PORT || kind == SMP_SET_PKEYS || kind == SMP_SET_SL2VL ||
+	       kind == SMP_SET_VLARB;
 }
 
 /* Whether OpenSM sets neither end in this sweep. */
@@ -35,6 +36,18 @@ static bool is_apart(const struct work *work, const struct link *link)
 	       (state == IB_LINK_INIT && !osm_physp_get_remote(there));
 }
 
+/* Fills a Set of an end port's table, of which `data` is all zero. */
+static void fill_table(const struct link_host *host, const struct item *item,
+		       uint8_t *data)
+{
+	if (item->kind == SMP_SET_PKEYS)
+		memcpy(data, &host->pkeys[item->block], sizeof(host->pkeys[0]));
+	else if (item->kind == SMP_SET_SL2VL)
+		memcpy(data, &host->qos.sl2vl, sizeof(host->qos.sl2vl));
+	else
+		memcpy(data, &host->qos.vlarb[item->block], sizeof(host->qos.vlarb[0]));
+}
+
 /* Fills a Set. */
 static void fill_set(const struct link *link, const struct item *item,
 		     struct smp_request *smp)
@@ -42,8 +55,8 @@ static void fill_set(const struct link *link, const struct item *item,
 	const struct end *end = item->end ? &link->far : &link->near;
 	ib_port_info_t info = end->want;
 
-	if (item->kind == SMP_SET_PKEYS) {
-		memcpy(smp->data, &link->host->pkeys[item->block], SMP_DATA);
+	if (item->kind != SMP_SET_PORT) {
+		fill_table(link->host, item, smp->data);
 		return;
 	}
 	ib_port_info_set_port_state(&info, item->state);
@@ -73,7 +86,9 @@ static uint32_t modifier_of(const struct work *work, const struct item *item)
 
 	if (item->kind == SMP_PKEYS || item->kind == SMP_SET_PKEYS)
 		return item->block;
-	if (item->kind == SMP_NODE_INFO)
+	if (item->kind == SMP_SET_VLARB)
+		return (item->block + 1u) << 16;
+	if (item->kind == SMP_NODE_INFO || item->kind == SMP_SET_SL2VL)
 		return 0;
 	if (item->kind == SMP_SET_PORT && has_speeds(work, link, item->end))
 		num |= 1u << 31;

@@ -110,6 +110,44 @@ static void copy_pkeys(const osm_physp_t *physp, struct link_host *host)
 	}
 }
 
+/* Bits of the blocks of VL arbitration tables that OpenSM sets. */
+static uint8_t vlarb_blocks(const ib_port_info_t *info)
+{
+	const uint8_t caps[] = {info->vl_arb_low_cap, info->vl_arb_high_cap};
+	uint8_t blocks = 0;
+
+	for (unsigned int i = 0; i < 2 && ib_port_info_get_vl_cap(info) > 1; i++)
+		blocks |= (uint8_t)(((caps[i] > 0) |
+				     (caps[i] > IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK) << 1)
+				    << 2 * i);
+	return blocks;
+}
+
+/*
+ * OpenSM's tables are zero until they are acknowledged. All VLs without a weight, or all
+ * SLs on one of several VLs, count as that.
+ */
+static void copy_qos(const osm_physp_t *physp, struct link_qos *qos)
+{
+	const ib_port_info_t *info = &physp->port_info;
+	const ib_vl_arb_table_t no_weights = {0};
+	const ib_slvl_table_t one_vl = {{0}};
+
+	qos->blocks = vlarb_blocks(info);
+	qos->has_sl2vl = info->capability_mask & IB_PORT_CAP_HAS_SL_MAP;
+	qos->known = true;
+	for (unsigned int i = 0; i < 4; i++) {
+		qos->vlarb[i] = physp->vl_arb[i];
+		qos->known &= !(qos->blocks >> i & 1) ||
+			      memcmp(&qos->vlarb[i], &no_weights, sizeof(no_weights));
+	}
+	if (!qos->has_sl2vl)
+		return;
+	qos->sl2vl = *osm_physp_get_slvl_tbl(physp, 0);
+	qos->known &= ib_port_info_get_op_vls(info) == 1 ||
+		      memcmp(&qos->sl2vl, &one_vl, sizeof(one_vl));
+}
+
 /* Copies the end port at a switch's port, if there is one. */
 static void copy_host(struct link_records *records, const osm_physp_t *physp,
 		      uint32_t port)
@@ -126,6 +164,8 @@ static void copy_host(struct link_records *records, const osm_physp_t *physp,
 	*host = (struct link_host){.num_pkeys = 0};
 	copy_end(records, peer, &host->end);
 	copy_pkeys(peer, host);
+	if (records->options.qos)
+		copy_qos(peer, &host->qos);
 }
 
 static void copy_switch(struct link_records *records, const osm_node_t *node,

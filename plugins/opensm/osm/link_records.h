@@ -23,10 +23,20 @@ struct link_end {
 	uint8_t num;	 /* of the port */
 };
 
+/* An end port's tables of quality of service. */
+struct link_qos {
+	ib_slvl_table_t sl2vl;
+	ib_vl_arb_table_t vlarb[4]; /* low, low, high, high */
+	uint8_t blocks;		    /* bits of those of vlarb[] that the port has */
+	bool has_sl2vl;
+	bool known; /* OpenSM has set all of them */
+};
+
 /* An end port at a switch of the plan. */
 struct link_host {
 	struct link_end end;
-	uint16_t num_pkeys; /* blocks up to the last one in use */
+	struct link_qos qos; /* all zero without OpenSM's option */
+	uint16_t num_pkeys;  /* blocks up to the last one in use */
 	ib_pkey_table_t pkeys[LINK_PKEY_BLOCKS];
 };
 

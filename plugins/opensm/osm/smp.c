@@ -11,6 +11,7 @@
 #include <opensm/osm_madw.h>
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ void osm_ni_rcv_process(void *sm, void *madw);
 void osm_si_rcv_process(void *sm, void *madw);
 void osm_pi_rcv_process(void *sm, void *madw);
 void osm_pkey_rcv_process(void *sm, void *madw);
+void osm_slvl_rcv_process(void *sm, void *madw);
+void osm_vla_rcv_process(void *sm, void *madw);
 void osm_lft_rcv_process(void *sm, void *madw);
 void osm_mft_rcv_process(void *sm, void *madw);
 void osm_trap_rcv_process(void *sm, void *madw);
@@ -42,6 +45,8 @@ static const struct {
 	[SMP_SET_SWITCH] = {IB_MAD_ATTR_SWITCH_INFO, OSM_MSG_MAD_SWITCH_INFO, true},
 	[SMP_PKEYS] = {IB_MAD_ATTR_P_KEY_TABLE, OSM_MSG_MAD_PKEY, false},
 	[SMP_SET_PKEYS] = {IB_MAD_ATTR_P_KEY_TABLE, OSM_MSG_MAD_PKEY, true},
+	[SMP_SET_SL2VL] = {IB_MAD_ATTR_SLVL_TABLE, OSM_MSG_MAD_SLVL, true},
+	[SMP_SET_VLARB] = {IB_MAD_ATTR_VL_ARBITRATION, OSM_MSG_MAD_VL_ARB, true},
 	[SMP_BLOCK] = {IB_MAD_ATTR_LIN_FWD_TBL, OSM_MSG_MAD_LFT, false},
 	[SMP_SET_BLOCK] = {IB_MAD_ATTR_LIN_FWD_TBL, OSM_MSG_MAD_LFT, true},
 	[SMP_MFT] = {IB_MAD_ATTR_MCAST_FWD_TBL, OSM_MSG_MAD_MFT, false},
@@ -101,6 +106,19 @@ struct mark {
 	uint32_t slot, serial;
 };
 
+/* Contexts of P_Key, SL-to-VL and VL arbitration tables are alike. */
+_Static_assert(offsetof(osm_slvl_context_t, set_method) ==
+			       offsetof(osm_pkey_context_t, set_method) &&
+		       offsetof(osm_vla_context_t, set_method) ==
+			       offsetof(osm_pkey_context_t, set_method),
+	       "contexts differ");
+
+static bool is_port_table(cl_disp_msgid_t message)
+{
+	return message == OSM_MSG_MAD_PKEY || message == OSM_MSG_MAD_SLVL ||
+	       message == OSM_MSG_MAD_VL_ARB;
+}
+
 /* In fields that OpenSM fills in each of its own contexts. */
 static void write_mark(cl_disp_msgid_t message, ib_net64_t guid, const struct mark *mark,
 		       osm_madw_context_t *context)
@@ -130,7 +148,7 @@ static void write_mark(cl_disp_msgid_t message, ib_net64_t guid, const struct ma
 			.node_guid = (uint64_t)mark->slot << 32 | mark->serial,
 			.set_method = MARK,
 		};
-	else if (message == OSM_MSG_MAD_PKEY)
+	else if (is_port_table(message))
 		context->pkey_context = (osm_pkey_context_t){
 			.node_guid = mark->slot,
 			.port_guid = mark->serial,
@@ -164,6 +182,8 @@ static bool read_mark(cl_disp_msgid_t message, const osm_madw_context_t *context
 				      (uint32_t)si->node_guid};
 		return si->set_method == MARK;
 	case OSM_MSG_MAD_PKEY:
+	case OSM_MSG_MAD_SLVL:
+	case OSM_MSG_MAD_VL_ARB:
 		*mark = (struct mark){(uint32_t)pkey->node_guid,
 				      (uint32_t)pkey->port_guid};
 		return pkey->set_method == MARK;
@@ -189,7 +209,7 @@ static bool is_awaited(const struct smp_sender *smps, const struct mark *mark)
 /* Whether the answer to a Set has to be what was set; ports change by themselves. */
 static bool is_echoed(enum smp_kind kind)
 {
-	return kinds[kind].set && kind != SMP_SET_PORT && kind != SMP_SET_SWITCH;
+	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT || kind == SMP_SET_PKEYS;
 }
 
 static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw,
@@ -324,6 +344,22 @@ static void receive_pkeys(void *context, void *data)
 		osm_pkey_rcv_process(&smps->osm->sm, data);
 }
 
+static void receive_sl2vl(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+
+	if (!take_ours(smps, OSM_MSG_MAD_SLVL, data))
+		osm_slvl_rcv_process(&smps->osm->sm, data);
+}
+
+static void receive_vlarb(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+
+	if (!take_ours(smps, OSM_MSG_MAD_VL_ARB, data))
+		osm_vla_rcv_process(&smps->osm->sm, data);
+}
+
 /* Whether this answers a Set that OpenSM's record should follow. */
 static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 			   const struct mark *mark)
@@ -449,6 +485,8 @@ static int replace_handlers(struct smp_sender *smps)
 		{&sm->pi_disp_h, OSM_MSG_MAD_PORT_INFO, receive_port_info,
 		 osm_pi_rcv_process},
 		{&sm->pkey_disp_h, OSM_MSG_MAD_PKEY, receive_pkeys, osm_pkey_rcv_process},
+		{&sm->slvl_disp_h, OSM_MSG_MAD_SLVL, receive_sl2vl, osm_slvl_rcv_process},
+		{&sm->vla_disp_h, OSM_MSG_MAD_VL_ARB, receive_vlarb, osm_vla_rcv_process},
 		{&sm->lft_disp_h, OSM_MSG_MAD_LFT, receive_block, osm_lft_rcv_process},
 		{&sm->mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, osm_mft_rcv_process},
 		{&sm->trap_disp_h, OSM_MSG_MAD_NOTICE, receive_trap,

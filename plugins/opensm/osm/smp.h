@@ -37,6 +37,8 @@ enum smp_kind {
 	SMP_PKEYS, /* Get(P_KeyTable), modifier: block, of a switch's port << 16 as well
 		    */
 	SMP_SET_PKEYS,
+	SMP_SET_SL2VL, /* Set(SLtoVLMappingTable) of an end port */
+	SMP_SET_VLARB, /* Set(VLArbitrationTable), modifier: block << 16, from 1 */
 	SMP_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
 	SMP_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
 	SMP_MFT,     /* Get(MulticastForwardingTable), modifier: smp_mft_modifier() .. */
@@ -73,7 +75,8 @@ struct smp_request {
 
 enum smp_outcome {
 	SMP_ANSWERED,  /* with status 0, and after a Set with the content that was set,
-			  unless that is a PortInfo or SwitchInfo */
+			  unless that may change by itself or have unused bits:
+			  PortInfo, SwitchInfo, qos tables */
 	SMP_DIFFERENT, /* with status 0, and other content than was set */
 	SMP_REFUSED,   /* another status, or not sent */
 	SMP_SILENT,    /* timed out */
