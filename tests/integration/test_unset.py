@@ -5,8 +5,10 @@
 Whenever `portmajor drain` says `out`, the real tables are walked: no host's path uses the part.
 """
 
+import json
 import re
 import subprocess
+import time
 
 import labtest
 import odd_netlists
@@ -119,6 +121,23 @@ class Unset(labtest.Folders):
         self.sweep()
         self.check_done()
         self.assertEqual(len(self.told("set")), 1)
+
+    def test_moves_that_wait(self):
+        """Parts come back in a sweep, and entries move some time later: no switch refuses them."""
+        state = pmlab.kept(self.folder, "state")
+        self.lab.osm.pace(300)
+        self.addCleanup(self.lab.osm.pace, 0)
+        for tries in range(8):
+            self.fabric.lose("s0-*")
+            self.lab.osm.hup()
+            simlab.poll_until(lambda: json.loads(state.read_text("utf-8"))["missing"]["switches"],
+                              60, "missing switches", every=0.01)
+            time.sleep(tries % 4 * 0.02)  # another moment of that sweep
+            self.fabric.back("s0-*")
+            mark = self.lab.osm.mark()
+            self.lab.osm.hup()
+            self.lab.osm.settle(mark)
+        self.assertEqual(self.told("unset"), [])
 
     def test_takes_back(self):
         self.run_it("drain", "--wait", 60, PART)

@@ -134,10 +134,14 @@ void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports)
 
 void repairer_note_tables(struct repairer *r, bool settled, bool changed)
 {
-	/* In other phases the switches get tables of the sweeper's view. */
+	/*
+	 * In other phases the switches get tables of the sweeper's view; entries that
+	 * move onto cables that are back are not sent yet.
+	 */
 	settled = settled && repairer_may_change(repairer_phase(r)) &&
 		  !repairer_is_halted(r) && r->view.current &&
-		  r->transition.stage == TRANSITION_NONE;
+		  r->transition.stage == TRANSITION_NONE &&
+		  r->tries[JOB_MOVES].due_ms <= 0;
 	r->config.note_tables(r->config.context, &r->view, settled, changed);
 }
 
