@@ -235,6 +235,21 @@ class NoMaster(MissingCase):
         self.lab.close()
         self.assertEqual(self.gauges(), (0, 0))
 
+    def test_short(self):
+        """The port is back before OpenSM has seen that it was down."""
+        self.lab.close()
+        self.lab = self.enterContext(pmlab.Lab(self.net, fabric=self.fabric, sweep_interval=60,
+                                               cache_dir=self.cache))
+        self.lab.bring_up()
+        self.wait(0, (1, 0))
+        self.fabric.lose(self.lab.osm.host)
+        self.wait(1, (1, 1))
+        self.assertRegex(self.judge()[1][0], "^no master since .*: the port of OpenSM is down; ")
+        self.fabric.back(self.lab.osm.host)
+        self.wait(0, (1, 0))
+        self.assertIn("error   master     none: the port of OpenSM is down",
+                      self.run_it("events").stdout)
+
     def test_standby(self):
         """One that is on standby knows a master, unless its own port is down."""
         cache = self.folder / "standby"

@@ -282,9 +282,11 @@ def findings():
         ("older than a minute and what writing takes", {"time": int(time.time()) - 77}, "is old"),
         ("hangs", {"time": int(time.time()) - 186, "pid": os.getpid()},
          f"OpenSM (pid {os.getpid()}) runs, but has written nothing for 18"),
-        ("its port is down", {"sm_state": "discovering", "sm_since": 1, "no_master": "x is down"},
+        ("its port is down", {"sm_state": "discovering", "no_master": "x is down",
+                              "no_master_since": 1}, "no master since 19"),
+        ("a master's port is down", {"no_master": "x is down", "no_master_since": 1},
          "no master since 19"),
-        ("discovers", {"sm_state": "discovering", "sm_since": 1, "no_master": None}, None),
+        ("discovers", {"sm_state": "discovering", "no_master": None}, None),
         ("had no master, and ended", {"running": False, "no_master": "x is down"}, "has ended"),
         ("future", {"time": int(time.time()) + 1000}, None))
 

@@ -12,6 +12,7 @@ static double now_ms = 1e6;
 static osm_physp_t *physp;
 static osm_port_t port;
 static bool found;
+static bool own_port_down; /* as the plugin read it */
 
 /* Of OpenSM. */
 osm_port_t *osm_get_port_by_guid(osm_subn_t const *subn, ib_net64_t guid)
@@ -51,7 +52,7 @@ static const char *look(struct mastership *m, osm_opensm_t *osm, uint8_t state,
 	osm->subn.sm_state = state;
 	ib_port_info_set_port_state(&physp->port_info, port_state);
 	now_ms += seconds * 1e3;
-	mastership_look(m, osm, 0);
+	mastership_look(m, osm, 0, own_port_down);
 	return m->alone ? m->alone : "";
 }
 
@@ -79,6 +80,43 @@ static void test_port(void **state)
 	stop(osm);
 }
 
+/*
+ * A master whose port is found down before OpenSM sweeps: one outage, also while OpenSM
+ * holds its lock, until the port is read as up.
+ */
+static void test_own_port(void **state)
+{
+	static const char *const down = "the port of OpenSM is down";
+	osm_opensm_t *osm = start();
+	struct mastership m = {0};
+	time_t since;
+
+	found = true;
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_MASTER, IB_LINK_ACTIVE, 1), "");
+	assert_int_equal(m.alone_since, 0);
+	own_port_down = true;
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_MASTER, IB_LINK_ACTIVE, 1),
+			    down);
+	since = m.alone_since;
+	assert_true(since > 0);
+	own_port_down = false;
+	assert_int_equal(pthread_rwlock_wrlock(&osm->lock.lock), 0);
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_DISCOVERING, IB_LINK_ACTIVE, 1),
+			    down);
+	assert_int_equal(pthread_rwlock_unlock(&osm->lock.lock), 0);
+	found = false;
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_DISCOVERING, IB_LINK_ACTIVE, 1),
+			    down);
+	assert_int_equal(m.alone_since, since);
+	found = true;
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_MASTER, IB_LINK_ACTIVE, 1), "");
+	own_port_down = true;
+	assert_string_equal(look(&m, osm, IB_SMINFO_STATE_STANDBY, IB_LINK_ACTIVE, 1),
+			    "");
+	own_port_down = false;
+	stop(osm);
+}
+
 /* A standby and one that is not to be active know a master, for however long. */
 static void test_others(void **state)
 {
@@ -102,17 +140,17 @@ static void test_discovery(void **state)
 	struct mastership m = {0};
 
 	osm->subn.sm_state = IB_SMINFO_STATE_DISCOVERING;
-	assert_true(mastership_look(&m, osm, 0));
+	assert_true(mastership_look(&m, osm, 0, false));
 	now_ms += 30e3;
-	assert_false(mastership_look(&m, osm, 0));
+	assert_false(mastership_look(&m, osm, 0, false));
 	assert_null(m.alone);
 	now_ms += 1;
-	assert_false(mastership_look(&m, osm, 20e3));
-	assert_true(mastership_look(&m, osm, 0));
+	assert_false(mastership_look(&m, osm, 20e3, false));
+	assert_true(mastership_look(&m, osm, 0, false));
 	assert_string_equal(m.alone, hangs);
-	assert_true(mastership_look(&m, osm, 20e3));
+	assert_true(mastership_look(&m, osm, 20e3, false));
 	now_ms += 30e3;
-	assert_true(mastership_look(&m, osm, 20e3));
+	assert_true(mastership_look(&m, osm, 20e3, false));
 	assert_string_equal(m.alone, hangs);
 	stop(osm);
 }
@@ -194,8 +232,10 @@ static void test_managers(void **state)
 
 static void test_describe(void **state)
 {
-	struct mastership m = {
-		.state = IB_SMINFO_STATE_STANDBY, .since = 7, .alone = "x"};
+	struct mastership m = {.state = IB_SMINFO_STATE_STANDBY,
+			       .since = 7,
+			       .alone = "x",
+			       .alone_since = 9};
 	json_t *document = json_object();
 
 	assert_int_equal(mastership_describe(&m, true, document), 0);
@@ -204,17 +244,22 @@ static void test_describe(void **state)
 	assert_int_equal(json_integer_value(json_object_get(document, "sm_since")), 7);
 	assert_string_equal(json_string_value(json_object_get(document, "no_master")),
 			    "x");
+	assert_int_equal(json_integer_value(json_object_get(document, "no_master_since")),
+			 9);
 	assert_int_equal(mastership_describe(&m, false, document), 0);
 	assert_true(json_is_null(json_object_get(document, "no_master")));
+	assert_int_equal(json_integer_value(json_object_get(document, "no_master_since")),
+			 0);
 	json_decref(document);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_port),	  cmocka_unit_test(test_others),
-		cmocka_unit_test(test_discovery), cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_describe),  cmocka_unit_test(test_managers),
+		cmocka_unit_test(test_port),	 cmocka_unit_test(test_own_port),
+		cmocka_unit_test(test_others),	 cmocka_unit_test(test_discovery),
+		cmocka_unit_test(test_locked),	 cmocka_unit_test(test_describe),
+		cmocka_unit_test(test_managers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

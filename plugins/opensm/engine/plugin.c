@@ -306,6 +306,14 @@ static void note_wait(void *context, const struct throttle_wait *wait, bool firs
 		state_note_wait(plugin->state, wait);
 }
 
+static void note_own(void *context, bool down)
+{
+	struct plugin *plugin = context;
+
+	if (plugin->state)
+		state_note_own_port(plugin->state, down);
+}
+
 static void note_moved(void *context, uint64_t number, const struct moved *done)
 {
 	struct plugin *plugin = context;
@@ -406,6 +414,7 @@ static void start_repairer(struct plugin *plugin)
 			.log_groups = note_groups,
 			.log_sweep = note_sweep,
 			.note_wait = note_wait,
+			.note_own = note_own,
 			.note_tables = note_tables,
 			.context = plugin,
 		});

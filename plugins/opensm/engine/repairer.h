@@ -88,6 +88,8 @@ struct repairer_config {
 	/* What is known of the sweep that waits has changed. first: it waits from now on.
 	 */
 	void (*note_wait)(void *context, const struct throttle_wait *wait, bool first);
+	/* Called once a second: whether the SM's own port is down. */
+	void (*note_own)(void *context, bool down);
 	/*
 	 * Called after each repair and transition; the view is borrowed. settled: the
 	 * switches should hold its tables, and no try for the rest is due. changed: it

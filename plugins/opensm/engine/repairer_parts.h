@@ -108,6 +108,7 @@ struct repairer {
 	struct link_records records; /* what OpenSM set last */
 	uint8_t *before; /* [port] discovered before cables came back, or NULL */
 	struct throttle_wait noted; /* at the last note_wait */
+	uint32_t own_downs;	    /* looks in a row that found the SM's port down */
 	bool sweep_follows;	    /* it is requested when a discovery is over */
 	struct transition transition;
 	uint64_t num_moves;

@@ -10,6 +10,7 @@
 #define LOOK_MS 20	  /* for a trap to reach repairs, and its failure to be found */
 #define LOOK_MOST 8	  /* switches to read */
 #define OWN_MS 1000	  /* between looks at the SM's own port */
+#define OWN_DOWNS 2	  /* of these looks, for a port that does not just retrain */
 #define MOVES_MS 20	  /* without a return, until entries move: others may follow, */
 #define MOVES_MOST_MS 200 /* but not for longer */
 #define ERRORS_MS 500	  /* between looks for errors of a sweep */
@@ -375,6 +376,8 @@ static bool take_own(void *context, const struct smp_answer *answer)
 	struct repairer *r = context;
 	uint8_t state = ib_port_info_get_port_state((const ib_port_info_t *)answer->data);
 
+	if (answer->outcome == SMP_ANSWERED)
+		r->own_downs = state == IB_LINK_DOWN ? r->own_downs + 1 : 0;
 	if (answer->outcome == SMP_ANSWERED &&
 	    (state == IB_LINK_INIT || state == IB_LINK_ARMED))
 		returns_note_port(r->config.returns, &r->view, r->view.detours.sm);
@@ -388,6 +391,8 @@ bool repairer_watch_own(struct repairer *r)
 
 	if (!r->config.returns || !is_ready(r) || r->view.detours.sm == PM_NONE) {
 		*due_ms = 0;
+		r->own_downs = 0;
+		r->config.note_own(r->config.context, false);
 		return false;
 	}
 	if (clock_ms() < *due_ms)
@@ -402,5 +407,6 @@ bool repairer_watch_own(struct repairer *r)
 				    .make = make_own,
 				    .take = take_own},
 		&count);
+	r->config.note_own(r->config.context, r->own_downs >= OWN_DOWNS);
 	return returns_wait(r->config.returns);
 }

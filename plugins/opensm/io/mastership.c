@@ -30,10 +30,13 @@ static const char *judge_master(const struct mastership *mastership, double long
 {
 	double most = 3 * longest_ms;
 
-	if (mastership->state != IB_SMINFO_STATE_DISCOVERING)
+	if (mastership->state != IB_SMINFO_STATE_DISCOVERING &&
+	    mastership->state != IB_SMINFO_STATE_MASTER)
 		return NULL;
 	if (mastership->port_down)
 		return "the port of OpenSM is down";
+	if (mastership->state == IB_SMINFO_STATE_MASTER)
+		return NULL;
 	if (most < MASTERSHIP_DISCOVERY_MS)
 		most = MASTERSHIP_DISCOVERY_MS;
 	return clock_ms() - mastership->since_ms > most
@@ -41,7 +44,8 @@ static const char *judge_master(const struct mastership *mastership, double long
 		       : NULL;
 }
 
-bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms)
+bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms,
+		     bool own_port_down)
 {
 	uint8_t state = osm->subn.sm_state;
 	bool changed = !mastership->known || mastership->state != state;
@@ -52,11 +56,14 @@ bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double lo
 		mastership->state = state;
 		mastership->since = time(NULL);
 		mastership->since_ms = clock_ms();
-		mastership->port_down = false;
 	}
 	if (state == IB_SMINFO_STATE_DISCOVERING || !mastership->port_found)
 		look_at_port(mastership, osm);
+	if (state == IB_SMINFO_STATE_MASTER)
+		mastership->port_down = own_port_down; /* OpenSM may not know it */
 	mastership->alone = judge_master(mastership, longest_ms);
+	if (mastership->alone && !before)
+		mastership->alone_since = time(NULL);
 	return changed || mastership->alone != before;
 }
 
@@ -65,9 +72,10 @@ int mastership_describe(const struct mastership *mastership, bool running,
 {
 	const char *alone = running ? mastership->alone : NULL;
 
-	return json_object_update_new(document,
-				      json_pack("{s:s, s:I, s:o}", "sm_state",
-						managers_state_name(mastership->state),
-						"sm_since", (json_int_t)mastership->since,
-						"no_master", pm_json_text(alone)));
+	return json_object_update_new(
+		document, json_pack("{s:s, s:I, s:o, s:I}", "sm_state",
+				    managers_state_name(mastership->state), "sm_since",
+				    (json_int_t)mastership->since, "no_master",
+				    pm_json_text(alone), "no_master_since",
+				    alone ? (json_int_t)mastership->alone_since : 0));
 }

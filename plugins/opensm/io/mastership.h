@@ -20,23 +20,27 @@
 
 /* Zeroed at first. */
 struct mastership {
-	bool known;	   /* the next three members are set */
-	uint8_t state;	   /* IB_SMINFO_STATE_.. */
-	time_t since;	   /* when it was first seen */
-	double since_ms;   /* the same by clock_ms */
-	bool port_found;   /* OpenSM has known its port */
-	bool port_down;	   /* as last seen, while discovering */
-	const char *alone; /* why there is no master as far as OpenSM knows, or NULL */
+	bool known;	    /* the next three members are set */
+	uint8_t state;	    /* IB_SMINFO_STATE_.. */
+	time_t since;	    /* when it was first seen */
+	double since_ms;    /* the same by clock_ms */
+	bool port_found;    /* OpenSM has known its port */
+	bool port_down;	    /* as last seen, by a master or while discovering */
+	const char *alone;  /* why there is no master as far as OpenSM knows, or NULL */
+	time_t alone_since; /* when this was first seen */
 };
 
 /*
  * Looks at OpenSM's state now and, while it discovers, at its port, unless another thread
- * has osm->lock exclusively. longest_ms: the longest discovery so far, 0: none. Returns
- * whether the state or `alone` changed. A moment, without waiting.
+ * has osm->lock exclusively. longest_ms: the longest discovery so far, 0: none.
+ * own_port_down: of a master, as its port was read. Returns whether the state or `alone`
+ * changed. A moment, without waiting.
  */
-bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms);
+bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms,
+		     bool own_port_down);
 
-/* Sets the members sm_state, sm_since and no_master of a document. -1: no memory. */
+/* Sets the members sm_state, sm_since, no_master and no_master_since of a document. -1:
+ * no memory. */
 int mastership_describe(const struct mastership *mastership, bool running,
 			json_t *document);
 

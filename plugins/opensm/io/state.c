@@ -224,6 +224,11 @@ void state_note_wait(struct state *state, const struct throttle_wait *wait)
 	worker_poke(state->writer);
 }
 
+void state_note_own_port(struct state *state, bool down)
+{
+	atomic_store(&state->own_port_down, down);
+}
+
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved)
 {

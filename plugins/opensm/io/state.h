@@ -136,6 +136,9 @@ void state_note_came(struct state *state, const struct repaired *repaired);
 void state_note_return(struct state *state, const struct returned *returned);
 /* OpenSM's next sweep waits, or does not any more. */
 void state_note_wait(struct state *state, const struct throttle_wait *wait);
+
+/* Whether OpenSM's port is down, though OpenSM may not know it yet. On any thread. */
+void state_note_own_port(struct state *state, bool down);
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved);
 

@@ -464,6 +464,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"sm_state", json_string("")},
 		{"sm_since", json_integer(0)},
 		{"no_master", json_null()},
+		{"no_master_since", json_integer(0)},
 		{"managers", json_null()},
 		{"opensm", json_string(OSM_VERSION)},
 		{"plugin", json_string(PORTMAJOR_VERSION)},

@@ -77,7 +77,7 @@ static const struct condition {
 } conditions[] = {
 	{"portmajor_sm_master", "1 while OpenSM is the master", NULL, "sm_state",
 	 "master"},
-	{"portmajor_sm_no_master", "1 if OpenSM neither is the master nor knows one",
+	{"portmajor_sm_no_master", "1 if OpenSM knows no master, or its port is down",
 	 NULL, "no_master", ""},
 	{"portmajor_shadow_mode", "1 in shadow mode, once another engine has routed",
 	 NULL, "shadow", ""},

@@ -114,6 +114,7 @@ struct state {
 	struct port_errors port_errors; /* of any thread */
 	struct host_flaps host_flaps;	/* of any thread */
 	_Atomic uint32_t port_error_limit;
+	atomic_bool own_port_down;
 };
 
 /* ---- state_document.c; with the mutex held ---- */

@@ -479,7 +479,8 @@ static bool look_at_mastership(struct state *state)
 	bool resting = activity_is_idle(&state->activity), changed;
 
 	worker_enter(state->writer);
-	changed = mastership_look(&state->mastership, state->osm, longest_ms);
+	changed = mastership_look(&state->mastership, state->osm, longest_ms,
+				  atomic_load(&state->own_port_down));
 	changed |= managers_look(&state->managers, state->osm, resting);
 	worker_leave(state->writer);
 	/* OpenSM does not report that a discovery has ended in standby. */

@@ -22,7 +22,7 @@ struct state_file {
 	bool routed; /* an engine has routed .. */
 	bool active; /* .. and it was portmajor */
 	const char *sm, *no_master, *unsaved, *config_error, *bad_switches;
-	time_t sm_since; /* of sm */
+	time_t no_master_since;
 	struct {
 		const char *used, *reason;
 	} engine;

@@ -544,7 +544,8 @@ static void judge_master(const struct status *status, struct findings *findings)
 	if (state->running && state->no_master)
 		add_finding(findings, "master",
 			    "no master since %s: %s; the fabric is as last known",
-			    cli_text_when(state->sm_since, since), state->no_master);
+			    cli_text_when(state->no_master_since, since),
+			    state->no_master);
 }
 
 /* Judges the tables of another engine, which the plugin has followed. */
