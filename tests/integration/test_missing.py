@@ -90,6 +90,21 @@ class Found(MissingCase):
         self.check(["leaf5:3"], (0, 0, 1), f"host {host} at leaf5[3]")
 
 
+class AggregationNodes(MissingCase):
+    """They are no hosts, and no nodes of Slurm's."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "small.net", "--aggregation-nodes", "two-level",
+                                 4, 2, 4, 1)
+
+    def test_switches(self):
+        self.wait_for((0, 0, 0, 0))
+        self.check(["spine1"], (1, 5, 0), "spine1, 5 links")
+        self.check(["leaf2"], (1, 3, 4), "leaf2 (4 hosts), 3 links", "h2-[1-4]")
+
+
 class CauseFirst(MissingCase):
     def test_all_tops(self):
         """What failed is named; what was cut off with it is in numbers."""

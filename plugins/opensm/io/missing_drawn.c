@@ -6,6 +6,7 @@
 #include "missing_kept.h"
 #include "places.h"
 
+#include <portmajor/fabric/roles.h>
 #include <portmajor/json/values.h>
 
 #include <errno.h>
@@ -156,7 +157,10 @@ static int take_slot(struct drawn *drawn, json_t *part)
 	return add_part(drawn, json_incref(part));
 }
 
-/* Lists names of hosts that are drawn at a missing switch, and not elsewhere now. */
+/*
+ * Lists names of hosts that are drawn at a missing switch, and not elsewhere now. An
+ * aggregation node is part of its switch.
+ */
 static int name_hosts(const struct drawn *drawn, json_t *part, uint32_t sw)
 {
 	const struct pm_fabric *drawing = drawn->with->drawing;
@@ -166,7 +170,8 @@ static int name_hosts(const struct drawn *drawn, json_t *part, uint32_t sw)
 	pm_for_each_port(i, drawing, sw) {
 		uint32_t host = drawing->ports[i].peer;
 
-		if (host == PM_NONE || !is_host_port(drawing, host))
+		if (host == PM_NONE || !is_host_port(drawing, host) ||
+		    pm_is_aggregation_node(drawing, drawing->ports[host].node))
 			continue;
 		if (is_elsewhere(drawn->with, host))
 			elsewhere++;
