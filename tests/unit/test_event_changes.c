@@ -116,6 +116,12 @@ static const struct row {
 	{"a drain", NO_DRAIN,
 	 DRAIN(FOLLOWED ", \"by\": \"root\", \"reason\": \"optics\""),
 	 "notice drained s0:4 by root: optics|"},
+	{"a drain of what hosts need, which is named first", NO_DRAIN,
+	 "{\"drained\": {\"error\": null, \"list\": [{\"guid\": \"0x1\", \"name\": \"s0\", "
+	 "\"port\": 4, \"state\": \"out\"" FOLLOWED
+	 "}, {\"guid\": \"0x2\", \"name\": \"s1\", \"port\": 0, \"by\": \"root\", "
+	 "\"state\": \"needed\"" FOLLOWED "}]}}",
+	 "notice drained s1 (needed) by root, s0:4|"},
 	{"a drain that is not done", NO_DRAIN, DRAIN(""), ""},
 	{"it is done", DRAIN(""), DRAIN(FOLLOWED), "notice drained s0:4|"},
 	{"it is taken back before", DRAIN(""), NO_DRAIN, ""},

@@ -57,15 +57,22 @@ static void name_drained(const json_t *drain, char *name, size_t size)
 		snprintf(name, size, "%s", label);
 }
 
-/* `s0:4 by root: optics` */
+/* Whether paths still use a part that is drained or on hold, as hosts need it. */
+static bool is_needed(const json_t *thing)
+{
+	return is_text(thing, "state", "needed");
+}
+
+/* `s0:4 by root: optics`, `s0:4 (needed) by root` */
 static void name_drain(const json_t *drain, char *name, size_t size)
 {
 	const char *by = text_of(drain, "by"), *reason = text_of(drain, "reason");
 	char what[NAME];
 
 	name_drained(drain, what, sizeof(what));
-	snprintf(name, size, "%s%s%s%s%s", what, by ? " by " : "", by ? by : "",
-		 reason ? ": " : "", reason ? reason : "");
+	snprintf(name, size, "%s%s%s%s%s%s", what, is_needed(drain) ? " (needed)" : "",
+		 by ? " by " : "", by ? by : "", reason ? ": " : "",
+		 reason ? reason : "");
 }
 
 /* `leaf5 does not answer LFT Sets (2 blocks)` */
@@ -148,7 +155,7 @@ static bool is_any(const json_t *thing)
  */
 static bool is_held(const json_t *flap)
 {
-	return is_text(flap, "state", "on-hold") || is_text(flap, "state", "needed") ||
+	return is_needed(flap) || is_text(flap, "state", "on-hold") ||
 	       is_text(flap, "state", "down");
 }
 
@@ -242,19 +249,32 @@ static const json_t *find_list(const json_t *document, const struct list *list)
 	return json_object_get(object, list->member);
 }
 
-/* Makes {"GUID:PORT": element}; NULL without memory. */
-static json_t *index_things(const json_t *document, const struct list *list)
+/* Adds elements that are needed, or the others. -1: no memory. */
+static int add_things(json_t *index, const json_t *things, const struct list *list,
+		      bool needed)
 {
-	json_t *index = json_object(), *thing;
 	char key[MEMBERS_KEY];
+	json_t *thing;
 	size_t i;
 
-	json_array_foreach(find_list(document, list), i, thing) {
-		if (list->is_one(thing) && make_key(thing, key) &&
-		    json_object_set(index, key, thing)) {
-			json_decref(index);
-			return NULL;
-		}
+	json_array_foreach(things, i, thing) {
+		if (list->is_one(thing) && is_needed(thing) == needed &&
+		    make_key(thing, key) && json_object_set(index, key, thing))
+			return -1;
+	}
+	return 0;
+}
+
+/* Makes {"GUID:PORT": element}; NULL without memory. Those that paths use come first. */
+static json_t *index_things(const json_t *document, const struct list *list)
+{
+	const json_t *things = find_list(document, list);
+	json_t *index = json_object();
+
+	if (add_things(index, things, list, true) ||
+	    add_things(index, things, list, false)) {
+		json_decref(index);
+		return NULL;
 	}
 	return index;
 }
