@@ -6,7 +6,7 @@ Plays the rows of a table (default: docs/evidence/night.md) on a fabric of 648 h
 ibsim, with OpenSM and the plugin as a user has them. What is true is read from ibsim's Dump, not
 from OpenSM. In the table
 
-    done     steps with `;` between, see class Player
+    done     steps with `;` between, see night_steps.py
     true     what the Dump has otherwise than the drawing, as text: see Truth
     exit     exit status of `portmajor status`
     status   what `portmajor status` has, each in backquotes; after `not` what it has not
@@ -14,33 +14,30 @@ from OpenSM. In the table
     metrics  `name value` in the file for Prometheus
 
 `..` stands for any text of one line. All of a row has to hold at the same time, within --limit
-seconds. Then the row is undone, and the next one begins when status has no finding.
+seconds. Then the row is undone, and the next one begins when nothing is a finding. Rows are
+played in several lanes, each with a fabric of its own, as most of a row's time is waiting.
 """
 
 import argparse
 import collections
 import contextlib
-import errno
+import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import re
-import shlex
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 
+import night_steps
 import pmlab
 import simlab
 import test_status
 
 TABLE = pmlab.ROOT / "docs" / "evidence" / "night.md"
 COLUMNS = "event", "done", "true", "exit", "status", "events", "metrics"
-SM, STANDBY, SPARE = "h0-1", "h30-1", "spare"
-# With its 500 queries at a time ibsim's sockets are full, and nobody reads any more.
-PERFMGR = {"perfmgr": "TRUE", "perfmgr_sweep_time_s": 5, "perfmgr_max_outstanding_queries": 4}
+LANES, LIMIT_S, LOOK_S = 3, 90, 0.3
 
 
 # ---------------------------------------------------------------------- the table
@@ -65,10 +62,6 @@ def wanted(cell):
     return found
 
 
-def has(text, fragment):
-    return re.search(re.escape(fragment).replace(re.escape(".."), ".*"), text) is not None
-
-
 # ---------------------------------------------------------------------- the truth
 
 class Truth:
@@ -79,11 +72,11 @@ class Truth:
 
     def __init__(self, drawing, path):
         self.drawing = drawing
-        self.links, self.guids, name = set(), {}, None
+        self.links, name = set(), None
         for line in path.read_text("ascii", errors="replace").splitlines():
             node, port = self._NODE.match(line), self._PORT.match(line)
             if node:
-                name, self.guids[node[2]] = node[2], int(node[3], 16)
+                name = node[2]
             elif port and int(port[1]):
                 self.links.add(frozenset(((name, int(port[1])), (port[2], int(port[3])))))
 
@@ -94,7 +87,8 @@ class Truth:
             (one, _), (other, _) = link
             near[one].add(other)
             near[other].add(one)
-        found, todo = {SM}, [SM]
+        manager = self.drawing.hosts[0]
+        found, todo = {manager}, [manager]
         while todo:
             for name in near[todo.pop()] - found:
                 found.add(name)
@@ -122,348 +116,162 @@ class Truth:
         return "; ".join(parts) or "as drawn"
 
 
-# ---------------------------------------------------------------------- the player
+# ------------------------------------------------------------------------ a row
 
-class Player:
-    """Steps: `VERB WORDS`; each has an undo. Ends are NODE:PORT, a host needs no port."""
+class Row:
+    """A row of the table in a Night."""
 
-    def __init__(self, netlist, folder, limit):
-        self.netlist, self.folder, self.limit = netlist, pathlib.Path(folder), limit
-        self.config, self.room = self.folder / "portmajor.conf", self.folder / "room"
-        self.cache = self.fabric = self.osm = self.other = None
-        self.undo, self.number = [], 0
+    def __init__(self, row, night):
+        self.row, self.night = row, night
+        self.status = self.events = ""
+        self.before = collections.Counter(self._all_events())
 
-    def __enter__(self):
-        self.config.write_text("", "ascii")
-        self.room.touch()
-        self._begin(self.netlist)
-        return self
+    def _all_events(self):
+        """Lines, without the GUIDs that they have where two OpenSMs wrote some."""
+        return [re.sub(r"^(\S+) 0x[0-9a-f]{16} ", r"\1 ", line)
+                for line in self.night.run("events").stdout.splitlines(True)]
 
-    def __exit__(self, *exc):
-        self._end_all()
+    def new_events(self):
+        """Those since the row began."""
+        left, new = self.before.copy(), []
+        for line in self._all_events():
+            if left[line]:
+                left[line] -= 1
+            else:
+                new.append(line)
+        return "".join(new)
 
-    def _begin(self, netlist):
-        """A fabric, and an OpenSM that knows nothing of it."""
-        self.number += 1
-        self.netlist = netlist
-        self.cache = self.folder / f"cache{self.number}"
-        self.cache.mkdir()
-        self.fabric = pmlab.Fabric(netlist)
-        self.fabric.__enter__()
-        self._start()
-        simlab.poll_until(lambda: pmlab.kept(self.cache, "state").exists(), self.limit, "a state")
-        self.home = pmlab.kept(self.cache, "state").parent
-
-    def _end_all(self):
-        for process in (self.osm, self.other):
-            if process:
-                process.process.send_signal(signal.SIGCONT)
-                process.__exit__(None, None, None)
-        self.fabric.__exit__(None, None, None)
-        self.osm = self.other = self.fabric = None
-
-    def _open(self, host, **conf):
-        osm = pmlab.open_sm(
-            self.fabric, config=self.config, host=host, cache_dir=self.cache, sweep_interval=10,
-            conf={**PERFMGR, **conf}, preload=[str(pmlab.BUILD / "libdiskfault.so")], env={
-                "DISKFAULT_UNDER": str(self.cache), "DISKFAULT_NAME": "*", "DISKFAULT_AT": "1",
-                "DISKFAULT_HOW": str(errno.ENOSPC), "DISKFAULT_ROOM": str(self.room),
-                "DISKFAULT_LOG": str(self.folder / "calls")})
-        osm.__enter__()
-        return osm
-
-    def _start(self):
-        self.osm = self._open(SM, sm_priority=5)
-        self.osm.settle(timeout=pmlab.TIMEOUT_S)
-
-    def run(self, *args):
-        return subprocess.run([str(pmlab.CLI), *args], capture_output=True, text=True,
-                              env=dict(os.environ, OSM_CACHE_DIR=str(self.cache)), check=False,
-                              timeout=pmlab.TIMEOUT_S)
-
-    # ---- steps
-
-    def play(self, steps):
-        for step in filter(None, (step.strip() for step in steps.strip("`").split(";"))):
-            verb, *words = shlex.split(step)
-            getattr(self, "do_" + verb.replace("-", "_"))(*words)
-
-    def do_lose(self, *targets):
-        for target in targets:
-            self.fabric.lose(target)
-            self.undo.append(lambda target=target: self.fabric.down()
-                             and self._back(target))
-
-    def _back(self, target):
-        with contextlib.suppress(simlab.SimError):  # it was taken back
-            self.fabric.back(target)
-
-    def do_back(self, *targets):
-        for target in targets:
-            self.fabric.back(target)
-
-    def do_flap(self, target, times, seconds="2"):
-        for _ in range(int(times)):
-            self.fabric.lose(target)
-            time.sleep(float(seconds) / 2)  # what is played
-            self.fabric.back(target)
-            time.sleep(float(seconds) / 2)
-
-    def do_reboot(self, target):
-        self.fabric.reboot(target)
-
-    def do_wait(self, seconds):
-        time.sleep(float(seconds))  # what is played
-
-    def do_until(self, *words):
-        """Status has it."""
-        text = " ".join(words)
-        simlab.poll_until(lambda: has(self.run("status").stdout, text), self.limit, text,
-                          state=lambda: self.run("status").stdout)
-
-    # Cables
-
-    def _end(self, text):
-        name, _, port = text.partition(":")
-        return name, int(port or 1)
-
-    def _link(self, one, other):
-        self.fabric.console(f'Link "{one[0]}"[{one[1]}] "{other[0]}"[{other[1]}]')
-
-    def _cables(self, ends):
-        """Their cables are pulled; they are put back at the end."""
-        found = []
-        for end in ends:
-            peer = self.netlist.nodes[end[0]].ports.get(end[1])
-            if peer:
-                found.append((end, peer))
-                self.fabric.unlink(*end)
-        return found
-
-    def _put_back(self, new, old):
-        for end, _ in new:
-            self.fabric.unlink(*end)
-        for one, other in old:
-            self._link(one, other)
-
-    def do_swap(self, one, other):
-        """Two cables, by an end each, exchange these ends."""
-        old = self._cables([self._end(one), self._end(other)])
-        new = [(old[0][0], old[1][1]), (old[1][0], old[0][1])]
-        for link in new:
-            self._link(*link)
-        self.undo.append(lambda: self._put_back(new, old))
-
-    def do_plug(self, end, place):
-        """The cable at that end is plugged into another place, whose own cable is pulled."""
-        end, place = self._end(end), self._end(place)
-        old = self._cables([end, place])
-        new = [(place, old[0][1])]
-        self._link(*new[0])
-        self.undo.append(lambda: self._put_back(new, old))
-
-    def do_replace(self, name):
-        """The spare switch takes its cables."""
-        ports = self.netlist.nodes[name].ports
-        self.fabric.unlink(name)
-        for port, peer in ports.items():
-            self._link((SPARE, port), peer)
-
-        def restore():
-            self.fabric.unlink(SPARE)
-            for port, peer in ports.items():
-                self._link((name, port), peer)
-        self.undo.append(restore)
-
-    def do_slow(self, *ends):
-        """Another night, in which these links are 1x wide."""
-        text, whole = self.netlist.path.read_text("ascii"), self.netlist
-        for end in ends:
-            name, port = self._end(end)
-            for one, number in ((name, port), whole.nodes[name].ports[port]):
-                text = re.sub(rf'(?ms)(^\w+\s+\d+ "{one}".*?^\[{number}\][^\n]*?) 4xQDR',
-                              r"\1 1xQDR", text, count=1)
-        path = self.folder / "slow.net"
-        path.write_text(text, "ascii")
-        self._end_all()
-        self._begin(simlab.Netlist(path))
-        self.undo.append(lambda: (self._end_all(), self._begin(whole)))
-
-    def do_then_anew(self):
-        """What was found stays a finding for an hour: the next row has a new night."""
-        whole = self.netlist
-        self.undo.insert(0, lambda: (self._end_all(), self._begin(whole)))
-
-    def do_power(self):
-        """All of the fabric loses its power, and has it again."""
-        names = [name for name, node in self.netlist.nodes.items() if node.ports]
-        for name in names:
-            self.fabric.clear(name)
-        self.fabric.console(*(f'ReLink "{name}"' for name in self.netlist.switches))
-
-    # OpenSM
-
-    def do_kill(self):
-        self.fabric.kill_client(self.osm.process)
-        self.osm.__exit__(None, None, None)
-        self.osm = None
-        self.undo.append(lambda: self.osm or self._start())
-
-    def do_end(self):
-        self.osm.__exit__(None, None, None)
-        self.osm = None
-        self.undo.append(lambda: self.osm or self._start())
-
-    def do_start(self):
-        self._start()
-
-    def do_hang(self):
-        self.osm.process.send_signal(signal.SIGSTOP)
-        self.undo.append(lambda: self.osm.process.send_signal(signal.SIGCONT))
-
-    def _open_other(self, **conf):
-        self.other = self._open(STANDBY, **conf)
-
-        def end():
-            """It is removed by hand, as the guide has it."""
-            self.other.__exit__(None, None, None)
-            self.other = None
-            for folder in self.cache.glob("portmajor.*"):
-                if folder != self.home:
-                    shutil.rmtree(folder)
-        self.undo.append(end)
-
-    def do_standby(self):
-        self._open_other(sm_priority=1, sminfo_polling_timeout=1000)
-        self.other.wait_log("Entering STANDBY", timeout=self.limit)
-
-    def do_conf(self, *lines):
-        """The configuration, read again by an OpenSM that runs."""
-        self.config.write_text("".join(line + "\n" for line in lines), "ascii")
-        if self.osm:
-            self.osm.hup()
-
-        def restore():
-            self.config.write_text("", "ascii")
-            if self.osm:
-                self.osm.hup()
-        self.undo.append(restore)
-
-    def do_full(self):
-        self.room.unlink()
-        self.undo.append(self.room.touch)
-
-    # Switches
-
-    def do_deaf(self, name):
-        self.fabric.error(name, 100, attr=simlab.ATTR_LFT)
-        self.undo.append(lambda: self.fabric.error(name, 0, attr=simlab.ATTR_LFT))
-
-    def do_errors(self, end, number):
-        name, port = self._end(end)
-        self.fabric.console(f'PerformanceSet "{name}"[{port}] '
-                            f"PortCounters.SymbolErrorCounter={number}")
-
-    # Commands
-
-    def _undo_command(self, command, *_):
-        back = {"drain": "undrain"}.get(command)
-        if back:
-            self.undo.append(lambda: self.run(back, "--all", "--wait", "30"))
-
-    def do_run(self, status, *args):
-        """A command that ends with this status."""
-        done = self.run(*args)
-        if done.returncode != int(status):
-            raise simlab.SimError(f"{shlex.join(args)} ended with {done.returncode}: "
-                                  f"{done.stdout}{done.stderr}")
-        self._undo_command(*args)
-
-    def do_both(self, *commands):
-        """Commands at the same time."""
-        started = [subprocess.Popen([str(pmlab.CLI), *command.split()], stdout=subprocess.PIPE,
-                                    env=dict(os.environ, OSM_CACHE_DIR=str(self.cache)))
-                   for command in commands]
-        for command, process in zip(commands, started):
-            process.communicate(timeout=self.limit)
-            if process.returncode:
-                raise simlab.SimError(f"{command} ended with {process.returncode}")
-            self._undo_command(*command.split())
-
-    # ---- a row
-
-    def faults(self, row, seen):
-        """What does not hold of a row."""
-        dump = self.folder / "dump"
-        self.fabric.dump(dump)
-        status, said = self.run("status"), []
-        events = self.run("events").stdout[seen:]
-        prom = self.home / "portmajor.prom"
+    def faults(self):
+        """What does not hold."""
+        dump, row, night = self.night.folder / "dump", self.row, self.night
+        night.fabric.dump(dump)
+        done, prom = night.run("status"), night.home / "portmajor.prom"
+        self.status, self.events = done.stdout, self.new_events()
         metrics = test_status.metrics_of(prom) if prom.exists() else {}
-        truth = Truth(self.netlist, dump).text()
+        truth, found = Truth(night.netlist, dump).text(), []
         if truth != row["true"].strip("`"):
-            said.append(f"true is {truth}")
-        if status.returncode != int(row["exit"]):
-            said.append(f"exit status {status.returncode}")
-        for column, text in (("status", status.stdout), ("events", events)):
-            said += [f"{column}: {'no ' * there}{fragment}"
-                     for fragment, there in wanted(row[column]) if has(text, fragment) != there]
+            found.append(f"true is {truth}")
+        if done.returncode != int(row["exit"]):
+            found.append(f"exit status {done.returncode}")
+        for column, text in (("status", self.status), ("events", self.events)):
+            found += [f"{column}: {'no ' * there}{fragment}" for fragment, there
+                      in wanted(row[column]) if night_steps.has(text, fragment) != there]
         for metric, there in wanted(row["metrics"]):
             name, value = metric.split()
             if (metrics.get("portmajor_" + name) == float(value)) != there:
-                said.append(f"metrics: {name} {metrics.get('portmajor_' + name)}")
-        return said, status.stdout, events
+                found.append(f"metrics: {name} {metrics.get('portmajor_' + name)}")
+        return found
 
-    def judge(self, row):
-        """Plays a row; what does not hold of it in the end, and what was said."""
-        seen, result = len(self.run("events").stdout), None
-        self.play(row["done"])
+    def judge(self):
+        """Plays it; what does not hold in the end."""
+        found = None
+        try:
+            self.night.play(self.row["done"])
+        except simlab.SimError as error:
+            return [f"not played: {error}"]
 
         def look():
-            nonlocal result
-            result = self.faults(row, seen)
-            return not result[0]
-        with contextlib.suppress(simlab.SimError):
-            simlab.poll_until(look, self.limit, row["event"])
-        return result
+            nonlocal found
+            found = self.faults()
+            return not found
+        with contextlib.suppress(simlab.SimTimeout):
+            simlab.poll_until(look, self.night.limit, self.row["event"], LOOK_S)
+        return found
+
+    def is_mended(self):
+        done = self.night.run("status")
+        return done.returncode == 0 and all(night_steps.has(done.stdout, text)
+                                            for text in ("missing     nothing", "drained     0"))
 
     def mend(self):
-        """Undoes what was done; in the end there is no finding."""
-        while self.undo:
-            self.undo.pop()()
-        simlab.poll_until(lambda: self.run("status").returncode == 0, self.limit, "no finding",
-                          state=lambda: self.run("status").stdout)
+        """Undoes what was done. Why that fails, if it does."""
+        night = self.night
+        try:
+            night.undo_all()
+            night.osm.hup()  # what is known waits no longer for a sweep
+            simlab.poll_until(self.is_mended, night.limit, "nothing missing, no finding", LOOK_S,
+                              lambda: night.run("status").stdout)
+        except simlab.SimError as error:
+            night.undo.clear()
+            night.anew()
+            return [f"not undone: {error}"]
+        return []
+
+
+# ------------------------------------------------------------------------ lanes
+
+def play_lane(number, rows, taken, pipe, netlist, folder, limit):
+    """Plays rows that no other lane has taken; sends (row, faults, seconds, what was said)."""
+    simlab.die_with_parent(multiprocessing.parent_process().pid)
+    folder = folder / str(number)
+    folder.mkdir()
+    with night_steps.Night(simlab.Netlist(netlist), folder, limit) as night:
+        while True:
+            with taken.get_lock():
+                index = taken.value
+                taken.value += 1
+            if index >= len(rows):
+                return
+            start = time.monotonic()
+            row = Row(rows[index], night)
+            faults = row.judge()
+            said = row.status + row.events
+            faults += row.mend()
+            pipe.send((rows[index]["event"], faults, time.monotonic() - start, said))
+
+
+def play(rows, lanes, limit):
+    """Yields (event, faults, seconds, what was said) of each row as it ends."""
+    with tempfile.TemporaryDirectory(prefix="portmajor-night-",
+                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
+        folder = pathlib.Path(folder)
+        folder.chmod(0o755)  # for commands of nobody
+        netlist = pmlab.generate(folder / "fabric.net", "director", 36)
+        with open(netlist, "a", encoding="ascii") as net:
+            net.write(f'\nSwitch\t36 "{night_steps.SPARE}"\n')
+        taken, pipes = multiprocessing.Value("i", 0), []
+        for number in range(min(lanes, len(rows))):
+            pipe, end = multiprocessing.Pipe(duplex=False)
+            multiprocessing.Process(target=play_lane, args=(
+                number, rows, taken, end, netlist, folder, limit), daemon=True).start()
+            end.close()
+            pipes.append(pipe)
+        while pipes:
+            for pipe in multiprocessing.connection.wait(pipes):
+                try:
+                    yield pipe.recv()
+                except EOFError:
+                    pipes.remove(pipe)
+
+
+def report(rows, lanes, limit, verbose=False):
+    """Plays and prints; the events of rows that did not hold, or were not played."""
+    failed, begin = {row["event"] for row in rows}, time.monotonic()
+    for event, faults, seconds, said in play(rows, lanes, limit):
+        print(f"{'FAILED' if faults else 'ok':6} {seconds:5.1f} s  {event}", flush=True)
+        if faults or verbose:
+            print("".join(f"    {fault}\n" for fault in faults) + said, flush=True)
+        if not faults:
+            failed.discard(event)
+    print(f"{len(rows) - len(failed)} of {len(rows)} rows hold, "
+          f"{time.monotonic() - begin:.0f} s", flush=True)
+    return failed
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/night", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("row", nargs="*", default=[""], metavar="ROW",
+                        help="text of the rows' events (default: all rows)")
     parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="default: %(default)s")
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose event has it")
-    parser.add_argument("--limit", type=float, default=90, help="seconds (default: %(default)s)")
-    parser.add_argument("--verbose", action="store_true", help="prints what was said")
+    parser.add_argument("--lanes", type=int, default=LANES, help="default: %(default)s")
+    parser.add_argument("--limit", type=float, default=LIMIT_S,
+                        help="seconds (default: %(default)s)")
+    parser.add_argument("--verbose", action="store_true", help="print what was said")
     options = parser.parse_args()
-    rows = [row for row in read_table(options.table) if options.only in row["event"]]
-    failed, begin = [], time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="portmajor-night-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        path = pmlab.generate(pathlib.Path(folder) / "fabric.net", "director", 36)
-        with open(path, "a", encoding="ascii") as net:
-            net.write(f'\nSwitch\t36 "{SPARE}"\n')
-        with Player(simlab.Netlist(path), folder, options.limit) as player:
-            for row in rows:
-                start = time.monotonic()
-                faults, status, events = player.judge(row)
-                print(f"{'FAILED' if faults else 'ok':6} {time.monotonic() - start:5.1f} s  "
-                      f"{row['event']}", flush=True)
-                if faults or options.verbose:
-                    print("".join(f"    {fault}\n" for fault in faults) + status + events,
-                          flush=True)
-                failed += [row["event"]] if faults else []
-                player.mend()
-    print(f"{len(rows) - len(failed)} of {len(rows)} rows hold, "
-          f"{time.monotonic() - begin:.0f} s", flush=True)
-    return bool(failed)
+    rows = [row for row in read_table(options.table)
+            if any(text in row["event"] for text in options.row)]
+    return bool(report(rows, options.lanes, options.limit, options.verbose) or not rows)
 
 
 if __name__ == "__main__":

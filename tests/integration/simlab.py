@@ -99,7 +99,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 
 
-def _die_with_parent(parent_pid):
+def die_with_parent(parent_pid):
+    """This process is killed when that one, or its thread that started this one, ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:  # it died before prctl took effect
         os._exit(1)
@@ -108,7 +109,7 @@ def _die_with_parent(parent_pid):
 def start_process(argv, **kwargs):
     """Popen in a session of its own that is killed when this thread ends."""
     return subprocess.Popen(argv, start_new_session=True,
-                            preexec_fn=functools.partial(_die_with_parent, os.getpid()),
+                            preexec_fn=functools.partial(die_with_parent, os.getpid()),
                             **kwargs)
 
 
