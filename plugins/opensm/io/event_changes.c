@@ -43,6 +43,21 @@ static void name_missing(const json_t *part, char *name, size_t size)
 		snprintf(name, size, "%s", where);
 }
 
+/* `leaf9` that is back, its hosts are not all */
+static void name_alone(const json_t *part, char *name, size_t size)
+{
+	pm_json_missing_print(part, name, size);
+}
+
+/* `host h9-4 at leaf9[4] (still)` */
+static void name_left(const json_t *part, char *name, size_t size)
+{
+	char where[NAME];
+
+	pm_json_missing_print(part, where, sizeof(where));
+	snprintf(name, size, "%s (still)", where);
+}
+
 /* `s0:4` */
 static void name_drained(const json_t *drain, char *name, size_t size)
 {
@@ -316,19 +331,70 @@ static void note_others(struct events *events, enum event_severity severity,
 		events_note(events, severity, kind, "%s", names);
 }
 
+/* Whether a part is a host behind a switch of this index of missing parts. */
+static bool is_behind(const json_t *part, const json_t *index)
+{
+	const json_t *end;
+	size_t i;
+
+	if (!is_text(part, "kind", "host"))
+		return false;
+	json_array_foreach(json_object_get(part, "ends"), i, end) {
+		const char *guid = text_of(end, "guid");
+		char key[MEMBERS_KEY];
+
+		snprintf(key, sizeof(key), "%s:0", guid ? guid : "");
+		if (json_object_get(index, key))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Indexes hosts whose switch is back, and they are not: they were missing before, behind
+ * it. NULL without memory.
+ */
+static json_t *index_left(json_t *new, const json_t *old)
+{
+	json_t *left = json_object(), *thing;
+	const char *key;
+
+	json_object_foreach(new, key, thing) {
+		if (!json_object_get(old, key) && is_behind(thing, old) &&
+		    !is_behind(thing, new) && json_object_set(left, key, thing)) {
+			json_decref(left);
+			return NULL;
+		}
+	}
+	return left;
+}
+
+static void note_indexes(struct events *events, const struct list *list, json_t *old,
+			 json_t *new, const json_t *now)
+{
+	json_t *left = index_left(new, old), *known = json_copy(old);
+
+	if (left && known && !json_object_update(known, left)) {
+		note_others(events, list->severity, list->come, list->name_come, new,
+			    known, NULL);
+		note_others(events, EVENT_NOTICE, list->come, name_left, left, old, NULL);
+		if (list->gone)
+			note_others(events, EVENT_NOTICE, list->gone,
+				    json_object_size(left) ? name_alone : list->name_gone,
+				    old, new, now);
+	}
+	json_decref(left);
+	json_decref(known);
+}
+
 static void note_list(struct events *events, const struct list *list,
 		      const json_t *before, const json_t *now)
 {
 	json_t *old = index_things(before, list), *new = index_things(now, list);
 
 	/* An unknown list, as a standby's, makes no events. */
-	if (old && new &&json_is_array(find_list(now, list))) {
-		note_others(events, list->severity, list->come, list->name_come, new, old,
-			    NULL);
-		if (list->gone)
-			note_others(events, EVENT_NOTICE, list->gone, list->name_gone,
-				    old, new, now);
-	}
+	if (old && new &&json_is_array(find_list(now, list)))
+		note_indexes(events, list, old, new, now);
 	json_decref(old);
 	json_decref(new);
 }
