@@ -90,6 +90,22 @@ class Found(MissingCase):
         self.check(["leaf5:3"], (0, 0, 1), f"host {host} at leaf5[3]")
 
 
+class BeforeASweep(MissingCase):
+    def test_while_it_waits(self):
+        """A failure is told before the sweep that waits for changes, and so is its end."""
+        def runs():
+            return json.loads(pmlab.kept(self.cache, "state").read_text("utf-8"))["run"]["number"]
+
+        early = 0
+        for target in ("leaf1:19", "leaf2:20", "s2-fab0"):
+            for change, missing in ((self.fabric.lose, True), (self.fabric.back, False)):
+                before = runs()
+                change(target)
+                simlab.poll_until(lambda: any(self.numbers()) == missing, 200, target)
+                early += runs() == before
+        self.assertGreater(early, 3)
+
+
 class AggregationNodes(MissingCase):
     """They are no hosts, and no nodes of Slurm's."""
 

@@ -331,6 +331,14 @@ static void note_tables(void *context, const struct view *of, bool settled, bool
 	numbered = (int)of->drains.number;
 }
 
+static void note_missing(void *context, const struct pm_plan *of, const uint8_t *left)
+{
+}
+
+static void note_own(void *context, bool down)
+{
+}
+
 static void log_balance(void *context, const struct balance *balance)
 {
 }
@@ -372,6 +380,8 @@ static int begin(void **state)
 		.log_transition = log_transition,
 		.log_balance = log_balance,
 		.note_tables = note_tables,
+		.note_missing = note_missing,
+		.note_own = note_own,
 	};
 	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
 	bool changed;

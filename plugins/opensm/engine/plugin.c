@@ -306,6 +306,18 @@ static void note_wait(void *context, const struct throttle_wait *wait, bool firs
 		state_note_wait(plugin->state, wait);
 }
 
+static void note_missing(void *context, const struct pm_plan *plan,
+			 const uint8_t *discovered)
+{
+	struct plugin *plugin = context;
+	struct pm_missing missing;
+
+	if (!plugin->state || pm_missing_find(plan->topology, discovered, &missing, NULL))
+		return;
+	state_renew_missing(plugin->state, plan, &missing);
+	pm_missing_free(&missing);
+}
+
 static void note_own(void *context, bool down)
 {
 	struct plugin *plugin = context;
@@ -414,6 +426,7 @@ static void start_repairer(struct plugin *plugin)
 			.log_groups = note_groups,
 			.log_sweep = note_sweep,
 			.note_wait = note_wait,
+			.note_missing = note_missing,
 			.note_own = note_own,
 			.note_tables = note_tables,
 			.context = plugin,

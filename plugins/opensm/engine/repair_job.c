@@ -136,6 +136,37 @@ bool repairer_repair(struct repairer *r)
 	return any;
 }
 
+/* Whether a port was up at the last sweep, and was not found down since. With the lock.
+ */
+static bool is_left(const struct repairer *r, uint32_t port)
+{
+	return r->swept[port] && r->view.discovered[port] &&
+	       (!r->failed[port] || r->failed[port] >= VIEW_BACK);
+}
+
+bool repairer_tell(struct repairer *r)
+{
+	double *due_ms = &r->tries[JOB_TELL].due_ms;
+	uint8_t *left;
+
+	if (*due_ms <= 0 || clock_ms() < *due_ms)
+		return false;
+	*due_ms = 0;
+	/* The sweeper has told what it handed over. */
+	if (repairer_is_halted(r) || !r->view.plan || r->unlooked)
+		return false;
+	left = malloc(r->view.plan->topology->num_ports + 1u);
+	if (!left)
+		return false;
+	repairer_lock(r);
+	for (uint32_t i = 0; i < r->view.plan->topology->num_ports; i++)
+		left[i] = is_left(r, i);
+	repairer_unlock(r);
+	r->config.note_missing(r->config.context, r->view.plan, left);
+	free(left);
+	return false;
+}
+
 void repairer_check_overflow(struct repairer *r)
 {
 	uint64_t dropped = 0;

@@ -47,6 +47,8 @@ static const struct {
 	[JOB_REBALANCE] = {repairer_rebalance, DURING(IDLE) | DURING(DISCOVERY)},
 	/* After OpenSM's blocks, for which the sweeper waits. */
 	[JOB_GROUPS] = {repairer_route, ANY & ~DURING(ROUTING)},
+	/* In a sweep the sweeper takes over what was found, and tells it. */
+	[JOB_TELL] = {repairer_tell, DURING(IDLE)},
 	[JOB_SEARCH] = {repairer_search, DURING(IDLE)},
 };
 

@@ -52,6 +52,12 @@ struct repairer;
 #define REPAIRER_RETRIES 6
 #define REPAIRER_REST_MS 60000
 
+/*
+ * Failures that last for so long are told before the next sweep, which may wait; shorter
+ * ones are flaps.
+ */
+#define REPAIRER_TELL_MS 3000
+
 /* The part of the configuration (config.h) that may change. */
 struct repairer_settings {
 	bool rebalance_auto;
@@ -88,6 +94,12 @@ struct repairer_config {
 	/* What is known of the sweep that waits has changed. first: it waits from now on.
 	 */
 	void (*note_wait)(void *context, const struct throttle_wait *wait, bool first);
+	/*
+	 * Called some time after a repair or a return: discovered[port], less what has
+	 * failed since then. What has returned since then was there.
+	 */
+	void (*note_missing)(void *context, const struct pm_plan *plan,
+			     const uint8_t *discovered);
 	/* Called once a second: whether the SM's own port is down. */
 	void (*note_own)(void *context, bool down);
 	/*

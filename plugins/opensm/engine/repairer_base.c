@@ -143,6 +143,8 @@ void repairer_note_tables(struct repairer *r, bool settled, bool changed)
 		  r->transition.stage == TRANSITION_NONE &&
 		  r->tries[JOB_MOVES].due_ms <= 0;
 	r->config.note_tables(r->config.context, &r->view, settled, changed);
+	if (r->tries[JOB_TELL].due_ms <= 0)
+		r->tries[JOB_TELL].due_ms = clock_ms() + REPAIRER_TELL_MS;
 }
 
 void repairer_wake(struct repairer *r)

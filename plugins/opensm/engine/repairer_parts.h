@@ -30,6 +30,7 @@ enum job {
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */
+	JOB_TELL,	/* which parts are missing, before a sweep finds that */
 	JOB_SEARCH,	/* multicast entries that another master has left */
 	JOBS		/* none */
 };
@@ -86,6 +87,7 @@ struct repairer {
 	bool abandon;	      /* ends it */
 	struct handover next; /* the sweeper's until it is `ready` */
 	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
+	uint8_t *swept;	      /* [port] the same, with these */
 	uint8_t *failed, *downs; /* [port] found since the last repairer_take_failed, as
 				    in struct view */
 	struct {
@@ -200,6 +202,7 @@ bool repairer_look(struct repairer *r);
 bool repairer_use_back(struct repairer *r);
 bool repairer_sweep(struct repairer *r);
 bool repairer_watch_own(struct repairer *r);
+bool repairer_tell(struct repairer *r);
 bool repairer_repair(struct repairer *r);
 bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);

@@ -21,18 +21,21 @@ static int change_plan(struct repairer *r)
 {
 	size_t num = r->next.num_ports + 1u;
 	uint8_t *discovered = malloc(num), *failed = calloc(num, 1);
-	uint8_t *downs = calloc(num, 1);
+	uint8_t *downs = calloc(num, 1), *swept = malloc(num);
 
-	if (!discovered || !failed || !downs) {
+	if (!discovered || !failed || !downs || !swept) {
 		free(discovered);
+		free(swept);
 		free(failed);
 		free(downs);
 		return -ENOMEM;
 	}
 	free(r->discovered);
+	free(r->swept);
 	free(r->failed);
 	free(r->downs);
 	r->discovered = discovered;
+	r->swept = swept;
 	r->failed = failed;
 	r->downs = downs;
 	r->has_grown = r->next.adopted && r->adopted &&
@@ -66,6 +69,7 @@ static void take_over(struct repairer *r)
 		return;
 	}
 	memcpy(r->discovered, next->discovered, next->num_ports);
+	memcpy(r->swept, next->discovered, next->num_ports);
 	memcpy(view->believed, next->believed, next->num_ports);
 	memcpy(view->unfit, next->unfit, next->num_switches);
 	memcpy(view->drifting, next->drifting, next->num_ports);
@@ -435,6 +439,7 @@ void repairer_free_views(struct repairer *r)
 	pm_drains_free(&r->drained);
 	forget_next(&r->next);
 	free(r->discovered);
+	free(r->swept);
 	free(r->failed);
 	free(r->downs);
 	free(r->before);

@@ -68,6 +68,18 @@ void state_renew(struct state *state, const struct view *view, const char *drain
 	worker_poke(state->writer);
 }
 
+void state_renew_missing(struct state *state, const struct pm_plan *plan,
+			 const struct pm_missing *missing)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest && state->plan == plan)
+		renew(state,
+		      json_pack("{s:o}", "missing",
+				missing_describe(plan->topology, &plan->tree, missing)));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
 void state_renew_unread(struct state *state, const char *drains_unread)
 {
 	pthread_mutex_lock(&state->mutex);

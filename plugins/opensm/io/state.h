@@ -137,6 +137,10 @@ void state_note_return(struct state *state, const struct returned *returned);
 /* OpenSM's next sweep waits, or does not any more. */
 void state_note_wait(struct state *state, const struct throttle_wait *wait);
 
+/* Replaces the missing parts of a sweep by those of its plan. On any thread. */
+void state_renew_missing(struct state *state, const struct pm_plan *plan,
+			 const struct pm_missing *missing);
+
 /* Whether OpenSM's port is down, though OpenSM may not know it yet. On any thread. */
 void state_note_own_port(struct state *state, bool down);
 void state_note_transition(struct state *state, uint64_t number,
