@@ -171,6 +171,7 @@ add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/re
 	plugins/opensm/engine/throttle.c
 	plugins/opensm/engine/transition_job.c
 	plugins/opensm/engine/balance_job.c plugins/opensm/engine/groups_job.c
+	plugins/opensm/engine/check_job.c
 	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_repairer PRIVATE plugins/opensm)
 target_include_directories(test_repairer SYSTEM PRIVATE ${OPENSM_INCLUDE})

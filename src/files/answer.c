@@ -294,6 +294,18 @@ static json_t *judge_balance(struct judge *judge)
 	return known ? json_incref(balance) : json_null();
 }
 
+/* ---- Tables ---- */
+
+/* Done by a reading that began after the request. */
+static json_t *judge_tables(struct judge *judge)
+{
+	json_t *read = json_object_get(judge->facts->state, "tables_read");
+
+	judge->done = json_is_object(read) && number_of(read, "number") >= judge->number;
+	judge->over = judge->done;
+	return judge->done ? json_incref(read) : json_null();
+}
+
 /* ---- The answer ---- */
 
 static const struct {
@@ -306,6 +318,7 @@ static const struct {
 	{"release", "held", judge_holds, true},
 	{"acknowledge", "missing", judge_missing, false},
 	{"rebalance", "balance", judge_balance, false},
+	{"check", "tables_read", judge_tables, false},
 };
 
 static json_t *find_cause(const struct judge *judge, bool by_tables)

@@ -129,6 +129,27 @@ static void write_owner(const struct pm_fabric *fabric, uint32_t port, uint64_t 
 	putc('\'', file);
 }
 
+static void write_header(uint32_t top, uint16_t lid, uint64_t guid, const char *name,
+			 FILE *file)
+{
+	fprintf(file, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('",
+		top, lid, guid);
+	pm_put_field(file, name, SHOWN, "");
+	fputs("'):\n", file);
+}
+
+void pm_lfts_write_plain(uint64_t guid, uint16_t lid, const char *name,
+			 const uint8_t *table, uint32_t length, FILE *file)
+{
+	uint32_t top = length ? length - 1 : 0;
+
+	write_header(top, lid, guid, name, file);
+	for (uint32_t i = 0; i < length; i++)
+		if (table[i] != PM_LFT_KEEP)
+			fprintf(file, "0x%04x %03u\n", i, table[i]);
+	fprintf(file, "%u lids dumped\n", top);
+}
+
 int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file)
 {
 	uint32_t count;
@@ -140,11 +161,7 @@ int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FI
 	for (uint32_t i = 0; i < lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &lfts->switches[i];
 
-		fprintf(file,
-			"Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('",
-			top, sw->lid, sw->guid);
-		pm_put_field(file, sw->name, SHOWN, "");
-		fputs("'):\n", file);
+		write_header(top, sw->lid, sw->guid, sw->name, file);
 		for (uint32_t lid = 0; lid <= top && lid < sw->length; lid++) {
 			uint64_t guid = lfts->owner[lid].guid;
 			uint32_t port;

@@ -850,6 +850,21 @@ static int rebalance(const struct wanted *wanted)
 	return 1;
 }
 
+/* The plugin serves it as it comes. */
+static int check_tables(const struct wanted *wanted)
+{
+	return wanted->parts.num ? refuse(wanted, "check: of all switches only")
+				 : check_master(wanted);
+}
+
+bool pm_request_is_check(const json_t *request)
+{
+	const char *name = text_of(request, "request");
+
+	return name && !strcmp(name, "check") &&
+	       json_is_true(json_object_get(request, "all"));
+}
+
 /* Each returns 1: changed, 0: nothing to change, or -errno. */
 static const struct {
 	const char *name;
@@ -858,7 +873,7 @@ static const struct {
 } kinds[] = {
 	{"drain", drain, true},		 {"undrain", undrain, true},
 	{"release", release, false},	 {"acknowledge", acknowledge, false},
-	{"rebalance", rebalance, false},
+	{"rebalance", rebalance, false}, {"check", check_tables, false},
 };
 
 static int apply(size_t kind, const struct wanted *wanted, uint64_t *number)

@@ -17,6 +17,7 @@ import subprocess
 import unittest
 
 import clients
+import control
 import labtest
 import mgroups
 import pmlab
@@ -121,6 +122,8 @@ class Threads(labtest.Folders):
     def much_at_a_time(self, osm, switches):
         """Losses, returns, traps, other configurations, sweeps and a log that is opened anew, not
         waited for."""
+        with control.Client(self.folder) as client:
+            client.send({"request": "check", "all": True})
         self.operate("drain", "sw2-0")
         for number, switch in enumerate(switches):
             self.fabric.lose(switch)
@@ -161,6 +164,7 @@ class Threads(labtest.Folders):
             self.much_at_a_time(osm, ["sw3-1"])
             self.much_at_a_time(osm, ["sw2-1", "sw3-2", "leaf3"])
             self.settle(osm, osm.hup)
+            self.operate("check", "--now")
             self.check_end(osm)
         self.check_reports()
 

@@ -396,6 +396,29 @@ static void test_round_trip(void **state)
 	}
 }
 
+static void test_plain(void **state)
+{
+	const uint8_t table[] = {PM_LFT_KEEP, 0, PM_LFT_KEEP, 36, 254};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+	struct pm_lfts *back;
+
+	pm_lfts_write_plain(0x10, 1, "a'b", table, sizeof(table), file);
+	pm_lfts_write_plain(0x11, 2, "", table, 0, file);
+	assert_int_equal(fclose(file), 0);
+	back = parse(text);
+	assert_int_equal(back->num_switches, 2);
+	assert_int_equal(back->num_owned, 0);
+	assert_int_equal(back->switches[0].guid, 0x10);
+	assert_int_equal(back->switches[0].lid, 1);
+	assert_string_equal(back->switches[0].name, "a'b");
+	for (uint32_t i = 0; i < sizeof(table); i++)
+		assert_int_equal(back->switches[0].table[i], table[i]);
+	pm_lfts_free(back);
+	free(text);
+}
+
 /* Of a name, 200 bytes are written. */
 static void test_long_names(void **state)
 {
@@ -613,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_recognise),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_give_lids),
 		cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_dump),

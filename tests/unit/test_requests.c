@@ -466,6 +466,27 @@ static void test_rebalance(void **state)
 	check_answer("rebalance", NULL, 2, "done||1");
 }
 
+/* It changes nothing, and is answered by a reading that is new enough. */
+static void test_check(void **state)
+{
+	json_t *request = make("check", NULL);
+
+	assert_true(pm_request_is_check(request));
+	refuse(request, "OpenSM has not seen the fabric yet");
+	set_state("{\"sm_state\": \"standby\"}");
+	refuse(make("check", NULL), "OpenSM is not the master (standby)");
+	set_state(MASTER "\"tables_read\": null}");
+	assert_int_equal(apply(make("check", NULL)), 0);
+	assert_int_equal(now.number, 0);
+	refuse(make("check", one("leaf0", 0)), "of all switches only");
+	check_answer("check", NULL, 3, "pending||0");
+	set_state(MASTER "\"tables_read\": {\"number\": 2}}");
+	check_answer("check", NULL, 3, "pending||0");
+	set_state(MASTER "\"tables_read\": {\"number\": 3}}");
+	check_answer("check", NULL, 3, "done||1");
+	check_answer("check", json_array(), 0, "done||1");
+}
+
 /* ---- Drains' answers ---- */
 
 static void set_drained(uint64_t number, bool settled, const char *word)
@@ -522,6 +543,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rebalance, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_drain_answers, set_up, tear_down),
 	};
 

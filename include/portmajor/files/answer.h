@@ -7,7 +7,7 @@
  *
  * state is "done", "pending", for the reason in `cause` where that is known, or "refused"
  * for that in `reason`. The list is what the request is about: `drained`, `held`,
- * `missing`, or the object `balance` (docs/json.md).
+ * `missing`, or the object `balance` or `tables_read` (docs/json.md).
  */
 #ifndef PORTMAJOR_ANSWER_H
 #define PORTMAJOR_ANSWER_H

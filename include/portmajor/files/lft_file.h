@@ -45,4 +45,11 @@ int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
  */
 int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file);
 
+/*
+ * Writes one table, table[length], in the same format without owners of LIDs, which
+ * OpenSM does not load. The caller checks the stream.
+ */
+void pm_lfts_write_plain(uint64_t guid, uint16_t lid, const char *name,
+			 const uint8_t *table, uint32_t length, FILE *file);
+
 #endif

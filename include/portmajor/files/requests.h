@@ -22,6 +22,7 @@
  *      "by": "pia", "reason": .., "until": 1764010000}
  *     {"request": "undrain", "release" or "acknowledge", "parts": [..] or "all": true}
  *     {"request": "rebalance", "parts": [], "all": true, "rate": 500}
+ *     {"request": "check", "parts": [], "all": true}
  *
  * One without parts and all changes nothing: it asks what there is.
  */
@@ -83,6 +84,9 @@ json_t *pm_requests_json(const struct pm_requests *requests);
 /* Replaces or makes the file (pm_replace_public). -errno: it is as before. */
 int pm_requests_write(const char *path, const struct pm_requests *requests,
 		      struct pm_error *err);
+
+/* Whether a request is to check the switches' tables, which changes nothing. */
+bool pm_request_is_check(const json_t *request);
 
 /* By what a request is judged. */
 struct pm_request_facts {

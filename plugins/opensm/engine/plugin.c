@@ -7,6 +7,7 @@
 #include "settings.h"
 #include "sweep.h"
 #include "io/log_events.h"
+#include "io/tables_file.h"
 #include "clock.h"
 
 #include <opensm/osm_event_plugin.h>
@@ -158,6 +159,22 @@ static void inherit(struct plugin *plugin)
 	free(place);
 }
 
+/* Writes tables that were read on request, after the fabric that they are of. */
+static void write_tables(struct plugin *plugin)
+{
+	struct tables_read *read = table_check_take(plugin->table_check);
+	json_t *described;
+
+	if (!read)
+		return;
+	described = tables_file_write(read, plugin->store);
+	worker_enter(plugin->writer);
+	log_tables_read(&plugin->osm->log, described);
+	worker_leave(plugin->writer);
+	table_check_free(read);
+	state_note_tables_read(plugin->state, described);
+}
+
 /* A round of the writer: the plan and the holds come first. */
 static double write_files(void *context, bool last)
 {
@@ -176,6 +193,8 @@ static double write_files(void *context, bool last)
 		inherit(plugin);
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
+	if (plugin->table_check && plugin->state)
+		write_tables(plugin);
 	if (plugin->state && plugin->fabric_file)
 		next = state_write(plugin->state, fabric_file_hosts(plugin->fabric_file),
 				   fabric_file_now(plugin->fabric_file),
@@ -211,6 +230,7 @@ static void delete_plugin(void *context)
 		fabric_file_stop(plugin->fabric_file);
 		store_stop(plugin->store);
 		repairer_free(plugin->repairer);
+		table_check_stop(plugin->table_check);
 	}
 	repair_stop(plugin->repair);
 	returns_stop(plugin->returns);
@@ -286,6 +306,13 @@ static void note_returned(void *context, const struct returned *done)
 	log_return(plugin, done);
 	if (plugin->state && (done->number || done->left || done->held))
 		state_note_return(plugin->state, done);
+}
+
+static void note_check(void *context)
+{
+	struct plugin *plugin = context;
+
+	worker_poke(plugin->writer);
 }
 
 static void note_sweep(void *context, const char *why, const char *ports)
@@ -417,6 +444,7 @@ static void start_repairer(struct plugin *plugin)
 			.throttle = plugin->throttle,
 			.requests = plugin->requests,
 			.quiet = &plugin->quiet,
+			.check = plugin->table_check,
 			.settings = settings_of_repairer(&plugin->config),
 			.log_repair = note_repaired,
 			.log_return = note_returned,
@@ -424,6 +452,7 @@ static void start_repairer(struct plugin *plugin)
 			.log_balance = note_balance,
 			.log_dropped = note_dropped,
 			.log_groups = note_groups,
+			.note_check = note_check,
 			.log_sweep = note_sweep,
 			.note_wait = note_wait,
 			.note_missing = note_missing,
@@ -503,6 +532,9 @@ static void start_files(struct plugin *plugin)
 	plugin->requests =
 		kept_requests_start(plugin->store, plugin->writer, plugin->control,
 				    plugin->operator_files, plugin->config.shadow);
+	plugin->table_check = table_check_start();
+	if (plugin->requests && plugin->table_check)
+		kept_requests_serve_checks(plugin->requests, plugin->table_check);
 }
 
 /* Starts the modules that may be absent, if there is no memory for them. */

@@ -10,8 +10,8 @@
  *       mcast_sweep    chooses the router of multicast; its tables come before links
  *       repairer       a table of jobs, in any phase of a   a thread of its own
  *                      sweep; its view: repairer_view.c
- *         repair_job, returns_job, transition_job, balance_job, groups_job: when and for
- *         what
+ *         repair_job, returns_job, transition_job, balance_job, groups_job, check_job:
+ *         when and for what
  *       repair         finds and repairs failures            queries, sends
  *       returns        brings links that come back into service    queries, sends
  *       returned_switch  writes switches at such links       queries, sends
@@ -20,6 +20,7 @@
  *       balance        changes tables to the plan's          sends
  *       ahead          sends blocks that need an order       sends
  *       recover        reads tables back                     queries
+ *       table_check    reads tables back on request, and compares them    queries
  *       shadow         counts blocks in shadow mode
  *       engine_check   judges the tables of another engine   a thread of its own
  *       planning       the plan in force                     no OpenSM
@@ -47,6 +48,7 @@
  *       store          plans and holds on disk               on the writer's thread
  *       state          the published state                   on the writer's thread
  *       fabric_file    the discovered fabric, a netlist      on the writer's thread
+ *       tables_file    the tables that were read on request  on the writer's thread
  *       log_events     log lines about events; log: writes them
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
@@ -125,6 +127,8 @@
  *   kept_requests: below lock   repairer, sweeper,    the same              its own
  *                               writer
  *   control: below its lock     control, writer       the same              its own
+ *   table_check: below its      repairer, writer      the same              its own
+ *     lock
  *   alarm: due                  sweeper, alarm's      alarm's               none (2)
  *   plugin, modules: pointers   main                  any                   none (4)
  *
@@ -280,6 +284,7 @@ struct plugin {
 	struct worker *writer;
 	struct control *control; /* NULL: no memory for it */
 	struct operator_files *operator_files;
+	struct table_check *table_check; /* NULL: no memory for it */
 	struct kept_requests *requests;
 	uint64_t published; /* state_written, as last published on the control socket */
 	struct events *events;		 /* NULL: no memory for them */

@@ -50,6 +50,7 @@ static const struct {
 	/* In a sweep the sweeper takes over what was found, and tells it. */
 	[JOB_TELL] = {repairer_tell, DURING(IDLE)},
 	[JOB_SEARCH] = {repairer_search, DURING(IDLE)},
+	[JOB_CHECK] = {repairer_check, ANY}, /* reads in PHASE_IDLE */
 };
 
 /*

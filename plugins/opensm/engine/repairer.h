@@ -36,6 +36,7 @@
 #include "mcast.h"
 #include "phase.h"
 #include "returns.h"
+#include "table_check.h"
 #include "throttle.h"
 #include "transition.h"
 
@@ -76,6 +77,7 @@ struct repairer_config {
 	struct throttle *throttle;	/* NULL: OpenSM gets all traps */
 	struct kept_requests *requests; /* with drains and rebalancing to follow */
 	struct mcast_quiet *quiet;	/* with groups to route */
+	struct table_check *check;	/* NULL: no memory */
 	struct repairer_settings settings;
 	/*
 	 * Called for each repair, transition and so on, without a lock, on the
@@ -89,6 +91,8 @@ struct repairer_config {
 	void (*log_balance)(void *context, const struct balance *balance);
 	void (*log_dropped)(void *context, uint64_t traps);
 	void (*log_groups)(void *context, const struct mcast_done *done);
+	/* A check of tables has a result. */
+	void (*note_check)(void *context);
 	/* A sweep that waited is requested before its time. */
 	void (*log_sweep)(void *context, const char *why, const char *ports);
 	/* What is known of the sweep that waits has changed. first: it waits from now on.

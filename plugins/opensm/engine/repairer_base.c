@@ -91,10 +91,14 @@ static bool is_short_due(const struct repairer *r)
 	return false;
 }
 
+bool repairer_is_urgent(struct repairer *r)
+{
+	return repairer_has_traps(r) || repairer_has_errand(r) || is_short_due(r);
+}
+
 bool repairer_is_interrupted(void *context)
 {
-	return repairer_is_abandoned(context) || repairer_has_traps(context) ||
-	       repairer_has_errand(context) || is_short_due(context);
+	return repairer_is_abandoned(context) || repairer_is_urgent(context);
 }
 
 /*

@@ -32,6 +32,7 @@ enum job {
 	JOB_GROUPS,	/* multicast, after unicast */
 	JOB_TELL,	/* which parts are missing, before a sweep finds that */
 	JOB_SEARCH,	/* multicast entries that another master has left */
+	JOB_CHECK,	/* reads tables, on request */
 	JOBS		/* none */
 };
 
@@ -151,7 +152,10 @@ bool repairer_is_abandoned(struct repairer *r);
 /* Whether the sweeper has an errand that was not run yet. */
 bool repairer_has_errand(struct repairer *r);
 
-/* Whether a piece of a job is to end, as something more urgent waits. Likewise. */
+/* Whether something waits that is more urgent than the long jobs. Likewise. */
+bool repairer_is_urgent(struct repairer *r);
+
+/* The same, or nothing may be sent: a piece of a job is to end. */
 bool repairer_is_interrupted(void *context);
 
 /* Requests a discovery, or a routing run without one, as OpenSM's console does. */
@@ -208,6 +212,7 @@ bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);
 bool repairer_route(struct repairer *r); /* groups */
 bool repairer_search(struct repairer *r);
+bool repairer_check(struct repairer *r);
 
 /* Has switches that came back, and of which OpenSM has no record, follow the view. */
 void repairer_follow(struct repairer *r);

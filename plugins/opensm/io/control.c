@@ -421,6 +421,7 @@ static void end(struct control *control)
 	     client = client->next) {
 		struct evbuffer *out = bufferevent_get_output(client->stream);
 
+		evbuffer_unfreeze(out, 1); /* the stream would write it, in its loop */
 		if (evbuffer_get_length(out))
 			evbuffer_write(out, bufferevent_getfd(client->stream));
 	}

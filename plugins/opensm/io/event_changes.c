@@ -104,6 +104,19 @@ static void name_unset(const json_t *sw, char *name, size_t size)
 		 blocks, blocks == 1 ? "" : "s");
 }
 
+/* `leaf5 has other entries than OpenSM has set (1 block)` */
+static void name_altered(const json_t *sw, char *name, size_t size)
+{
+	json_int_t blocks = number_of(sw, "blocks");
+	char what[NAME];
+
+	name_drained(sw, what, sizeof(what));
+	snprintf(name, size,
+		 "%s has other entries than OpenSM has set (%" JSON_INTEGER_FORMAT
+		 " block%s)",
+		 what, blocks, blocks == 1 ? "" : "s");
+}
+
 /* `leaf5 has its table again` */
 static void name_set(const json_t *sw, char *name, size_t size)
 {
@@ -244,6 +257,8 @@ static const struct list {
 	{"drained", "list", is_followed, EVENT_NOTICE, "drained", "undrained", name_drain,
 	 name_drained},
 	{"unset", "list", is_any, EVENT_WARNING, "unset", "set", name_unset, name_set},
+	{"tables_read", "differing", is_any, EVENT_WARNING, "unset", "set", name_altered,
+	 name_set},
 	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_held,
 	 name_end},
 	{"flapping_hosts", "list", is_any, EVENT_WARNING, "flapping", "steady",

@@ -23,6 +23,7 @@ struct kept_requests {
 	struct worker *writer;
 	struct control *control; /* NULL: no memory for it */
 	struct operator_files *files;
+	struct table_check *check; /* NULL: no memory for it */
 	bool shadow;
 
 	/* of the writer: */
@@ -480,6 +481,24 @@ static void follow(struct kept_requests *requests, const struct pm_request_facts
 	pm_requests_free(&next);
 }
 
+/* Passes requests to check tables on. */
+static void pass_checks(struct kept_requests *requests)
+{
+	bool any = false;
+
+	for (struct control_request *one = requests->taken; one; one = one->next) {
+		if (one->reason.text[0] || !pm_request_is_check(one->json))
+			continue;
+		if (requests->check)
+			one->number = table_check_request(requests->check);
+		else
+			pm_error_no_memory(&one->reason);
+		any = true;
+	}
+	if (any)
+		report(requests);
+}
+
 void kept_requests_write(struct kept_requests *requests,
 			 const struct pm_request_facts *facts, struct events *events,
 			 osm_log_t *log, bool last)
@@ -493,6 +512,7 @@ void kept_requests_write(struct kept_requests *requests,
 	if (requests->control)
 		requests->taken = control_take(requests->control);
 	follow(requests, facts, events);
+	pass_checks(requests);
 	if (last)
 		remove_socket(requests);
 }
@@ -684,6 +704,11 @@ struct kept_requests *kept_requests_start(struct store *store, struct worker *wr
 	requests->shadow = shadow;
 	pthread_mutex_init(&requests->lock, NULL);
 	return requests;
+}
+
+void kept_requests_serve_checks(struct kept_requests *requests, struct table_check *check)
+{
+	requests->check = check;
 }
 
 void kept_requests_stop(struct kept_requests *requests)

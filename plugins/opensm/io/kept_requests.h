@@ -13,6 +13,9 @@
  * A file that others could have written, or with an error, is not followed: requests are
  * refused until it is removed or mended, which is looked for in each round.
  *
+ * A request to check tables is not kept: it goes to the check (table_check.h), whose
+ * number it gets.
+ *
  * In shadow mode requests are kept, and only acknowledgements are followed.
  */
 #ifndef PORTMAJOR_KEPT_REQUESTS_H
@@ -22,6 +25,7 @@
 #include "events.h"
 #include "operator_files.h"
 #include "store.h"
+#include "engine/table_check.h"
 
 #include <portmajor/files/requests.h>
 
@@ -31,6 +35,10 @@ struct kept_requests;
 struct kept_requests *kept_requests_start(struct store *store, struct worker *writer,
 					  struct control *control,
 					  struct operator_files *files, bool shadow);
+
+/* Has requests to check tables served; the check is borrowed. On main, at the start. */
+void kept_requests_serve_checks(struct kept_requests *requests,
+				struct table_check *check);
 
 /* After the writer has ended. */
 void kept_requests_stop(struct kept_requests *requests);

@@ -255,6 +255,42 @@ void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 		 wire->gave_up ? wire->gave_up : "");
 }
 
+/* "; differing: leaf7 and 2 more", or "" for none. */
+static void name_switches(const json_t *list, const char *what, char *text, size_t size)
+{
+	size_t num = json_array_size(list);
+	const char *name =
+		json_string_value(json_object_get(json_array_get(list, 0), "name"));
+
+	text[0] = '\0';
+	if (num == 1)
+		snprintf(text, size, "; %s: %s", what, name);
+	else if (num)
+		snprintf(text, size, "; %s: %s and %zu more", what, name, num - 1);
+}
+
+void log_tables_read(osm_log_t *log, const json_t *read)
+{
+	const char *error = json_string_value(json_object_get(read, "error"));
+	bool changing = json_is_true(json_object_get(read, "changing"));
+	char differing[128], silent[128];
+
+	name_switches(json_object_get(read, "differing"), "not as OpenSM has set them",
+		      differing, sizeof(differing));
+	name_switches(json_object_get(read, "unanswered"), "no answer", silent,
+		      sizeof(silent));
+	log_line(log, *differing || *silent || error ? OSM_LOG_ERROR : OSM_LOG_INFO,
+		 ": tables read on request: %" JSON_INTEGER_FORMAT
+		 " of %" JSON_INTEGER_FORMAT " switches, %" JSON_INTEGER_FORMAT
+		 " LFT blocks; %.1f ms%s%s%s%s%s",
+		 json_integer_value(json_object_get(read, "read")),
+		 json_integer_value(json_object_get(read, "switches")),
+		 json_integer_value(json_object_get(read, "blocks")),
+		 json_real_value(json_object_get(read, "milliseconds")), differing,
+		 silent, changing ? "; they changed meanwhile" : "", error ? "; " : "",
+		 error ? error : "");
+}
+
 void log_balance(struct plugin *plugin, const struct balance *balance)
 {
 	const struct state_balance *now = &balance->now;

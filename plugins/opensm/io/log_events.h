@@ -37,6 +37,9 @@ void log_ahead(const struct plugin *plugin);
 /* Logs routed multicast groups. */
 void log_groups(const struct plugin *plugin, const struct mcast_done *done);
 
+/* Logs what came of reading tables on request, as tables_file.h describes it, or NULL. */
+void log_tables_read(osm_log_t *log, const json_t *read);
+
 void log_balance(struct plugin *plugin, const struct balance *balance);
 void log_transition(const struct plugin *plugin, uint64_t number,
 		    const struct moved *done);

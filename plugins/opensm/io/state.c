@@ -382,6 +382,7 @@ void state_stop(struct state *state)
 	json_decref(state->latest);
 	json_decref(state->previous);
 	json_decref(state->inherited);
+	json_decref(state->tables_read);
 	missing_forget(&state->missing);
 	places_forget(&state->places);
 	pm_plan_free((struct pm_plan *)(uintptr_t)state->plan);

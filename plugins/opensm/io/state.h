@@ -122,6 +122,12 @@ double state_write(struct state *state, const struct known_hosts *hosts,
  */
 void state_inherit(struct state *state, const char *place);
 
+/*
+ * Takes over what came of reading tables on request (tables_file.h), NULL: no memory. On
+ * the writer's thread, before state_write.
+ */
+void state_note_tables_read(struct state *state, json_t *read);
+
 /* The last complete document, NULL: none yet, and how many there were; likewise. */
 const json_t *state_written(const struct state *state, uint64_t *times);
 

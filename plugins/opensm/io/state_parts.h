@@ -102,6 +102,7 @@ struct state {
 	bool begun;	   /* `missing` has the data of the last process */
 	json_t *inherited; /* the state of the former master, until it is used; or NULL */
 	json_t *previous;  /* the last document compared for events, or NULL */
+	json_t *tables_read; /* as last noted, or NULL */
 
 	pthread_mutex_t mutex;	    /* also of the members above the writer's */
 	json_t *document;	    /* to be written, or NULL */

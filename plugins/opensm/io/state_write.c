@@ -168,6 +168,9 @@ static int complete(struct state *state, json_t *document,
 	rc |= describe_file(document, file, !trouble.text[0]);
 	free(file);
 	rc |= complete_parts(state, document, hosts);
+	rc |= json_object_set_new(document, "tables_read",
+				  state->tables_read ? json_incref(state->tables_read)
+						     : json_null());
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
@@ -489,6 +492,13 @@ static bool look_at_mastership(struct state *state)
 	changed |= judge_foreign(state);
 	changed |= resting && !state->rested;
 	return changed;
+}
+
+void state_note_tables_read(struct state *state, json_t *read)
+{
+	json_decref(state->tables_read);
+	state->tables_read = read;
+	state->news = true;
 }
 
 void state_take(struct state *state)

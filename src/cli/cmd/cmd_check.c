@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor check: judges the tables of switches over a topology. */
+#include "check_now.h"
 #include "commands.h"
 #include "groups.h"
 #include "json.h"
@@ -23,12 +24,14 @@ struct request {
 	const char *mfts, *groups; /* files, or NULL */
 	uint32_t shifts;
 	double balance; /* 0: no limit */
-	bool conform, from_all;
+	uint32_t wait_s;
+	bool conform, from_all, now;
 	struct cli_output output;
 };
 
 /* All inputs of the judgement. */
 struct judged {
+	struct check_now now;
 	struct pm_fabric *fabric;
 	struct pm_fabric *whole; /* NULL: not given */
 	struct pm_lfts *lfts;
@@ -41,6 +44,9 @@ struct judged {
 	struct cli_groups groups;
 	struct pm_judgement found;
 };
+
+#define NOW_WAIT_S 120 /* for the tables of --now */
+#define NOW_TIMES 3    /* tries of --now, where the fabric changes */
 
 /* ---- Reading and judging ---- */
 
@@ -110,8 +116,50 @@ static int read_multicast(struct judged *j, const struct request *request,
 	return status;
 }
 
-static int judge(struct judged *j, const struct request *request)
+/* Has OpenSM read the tables, and reads the fabric that they are of. */
+static int read_now(struct judged *j, struct request *request)
 {
+	const char *folder = request->topology;
+	int status = EXIT_FINE;
+
+	for (int i = 0; i < NOW_TIMES && !status; i++) {
+		pm_fabric_free(j->fabric);
+		j->fabric = NULL;
+		check_now_free(&j->now);
+		j->now.waits_s = request->wait_s;
+		status = check_now_read(&j->now, folder);
+		if (status)
+			break;
+		request->topology = j->now.fabric;
+		request->tables = j->now.tables;
+		status = cli_fabric_read(request->topology, &request->fabric, &j->fabric);
+		if (!status && !check_now_is_outdated(&j->now))
+			return EXIT_FINE;
+	}
+	return status ? status
+		      : cli_fail(EXIT_INPUT,
+				 "--now: the fabric has changed while tables were read, "
+				 "each time: try again when it rests");
+}
+
+static int read_topology(struct judged *j, struct request *request)
+{
+	return request->now
+		       ? read_now(j, request)
+		       : cli_fabric_read(request->topology, &request->fabric, &j->fabric);
+}
+
+static int find_sm(const struct judged *j, const struct request *request, uint32_t *sm)
+{
+	if (!request->now || request->sm)
+		return cli_tables_sm(j->fabric, request->sm, sm);
+	*sm = present_find_sm(j->fabric, j->now.port->state);
+	return EXIT_FINE;
+}
+
+static int judge(struct judged *j, struct request *request)
+{
+	int status = read_topology(j, request);
 	struct pm_judge_config config = {
 		.topology = request->topology,
 		.tables = request->tables,
@@ -124,7 +172,6 @@ static int judge(struct judged *j, const struct request *request)
 		.conform = request->conform,
 	};
 	struct pm_error err;
-	int status = cli_fabric_read(request->topology, &request->fabric, &j->fabric);
 
 	if (!status && request->whole)
 		status = cli_fabric_read(request->whole, &request->fabric, &j->whole);
@@ -136,7 +183,7 @@ static int judge(struct judged *j, const struct request *request)
 					  : ": give both, TOPOLOGY and TABLES "
 					    "(opensm-lfts.dump, or what dump_fts wrote)");
 	if (!status)
-		status = cli_tables_sm(j->fabric, request->sm, &config.sm);
+		status = find_sm(j, request, &config.sm);
 	if (!status)
 		status = read_plan(j, request->plan_path);
 	if (!status)
@@ -271,10 +318,23 @@ static json_t *credit_loop_json(const struct judged *j)
 	return list;
 }
 
-static json_t *findings_json(const struct pm_judgement *found)
+static json_t *findings_json(const struct judged *j)
 {
+	const struct pm_judgement *found = &j->found;
 	json_t *list = json_array();
 
+	for (unsigned int kind = 0; kind < CHECK_NOW_KINDS; kind++) {
+		const char *name;
+		uint64_t count;
+		char *text = check_now_finding(j->now.read, kind, &name, &count);
+
+		if (text)
+			list = pm_json_append(list,
+					      json_pack("{s:s, s:I, s:o}", "kind", name,
+							"count", (json_int_t)count,
+							"text", pm_json_text(text)));
+		free(text);
+	}
 	for (uint32_t i = 0; i < found->num_findings; i++) {
 		const struct pm_finding *finding = &found->findings[i];
 
@@ -334,7 +394,9 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 	return cli_json_join(
 		cli_json_new("check", 2),
 		pm_json_object((const struct pm_json_member[]){
-			{"findings", findings_json(found)},
+			{"findings", findings_json(j)},
+			{"tables_read",
+			 j->now.read ? json_deep_copy(j->now.read) : json_null()},
 			{"switches", json_integer(j->fabric->num_switches)},
 			{"tables", json_integer(found->tables)},
 			{"end_ports", json_integer(found->end_ports)},
@@ -407,6 +469,39 @@ static void print_paths(const json_t *object, const struct judged *j)
 			"{multicast.unused|entry|entries} of no group\n");
 }
 
+static void print_findings(const struct judged *j)
+{
+	for (unsigned int kind = 0; kind < CHECK_NOW_KINDS; kind++) {
+		const char *name;
+		uint64_t count;
+		char *text = check_now_finding(j->now.read, kind, &name, &count);
+
+		if (text)
+			cli_print_line("finding: %s", text);
+		free(text);
+	}
+	for (uint32_t i = 0; i < j->found.num_findings; i++)
+		cli_print_line("finding: %s", j->found.findings[i].text);
+}
+
+static void print_reading(const json_t *object, const struct check_now *now)
+{
+	if (!now->read)
+		return;
+	cli_text_print(object, "tables read: {tables_read.read} of "
+			       "{tables_read.switches|switch|switches}, "
+			       "{tables_read.blocks|LFT block|LFT blocks}");
+	printf(" in %.3f s\n",
+	       json_real_value(json_object_get(now->read, "milliseconds")) / 1e3);
+}
+
+static bool is_in_order(const struct judged *j)
+{
+	return !j->found.num_findings &&
+	       !json_array_size(json_object_get(j->now.read, "differing")) &&
+	       !json_array_size(json_object_get(j->now.read, "unanswered"));
+}
+
 /*
  * Prints the result. Findings have node names, and are not taken from the object: a
  * netlist's names may have bytes that JSON cannot have.
@@ -417,10 +512,10 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	const json_t *load;
 	size_t i;
 
-	for (i = 0; i < found->num_findings; i++)
-		cli_print_line("finding: %s", found->findings[i].text);
+	print_findings(j);
 	if (quiet)
 		return;
+	print_reading(object, &j->now);
 	cli_text_print(object,
 		       "{switches|switch|switches}, {tables} with a table, {end_ports} "
 		       "end ports, {ports_with_lid} ports with a LID\n");
@@ -458,7 +553,7 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	    !j->plan_path)
 		puts("note: this plan was made for TOPOLOGY; if parts are missing from it, "
 		     "name the plan file (--plan) or the whole fabric (--whole)");
-	puts(found->num_findings ? "not in order" : "in order");
+	puts(is_in_order(j) ? "in order" : "not in order");
 }
 
 static int write_check(const struct judged *j, const struct request *request)
@@ -524,6 +619,14 @@ static const struct cli_option options[] = {
 	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
 	 "(default: any load; it is reported)",
 	 .take = take_balance, .to = offsetof(struct request, balance)},
+	{0, "now", NULL,
+	 "have the OpenSM that is the master on this machine read the tables of all "
+	 "switches now, and judge these",
+	 CLI_MEMBER(struct request, now)},
+	{0, "wait", "SECONDS",
+	 "with --now: wait for the tables at most so long "
+	 "(default 120)",
+	 CLI_MEMBER(struct request, wait_s), .low = 1, .high = 86400},
 	CLI_OUTPUT(struct request, output, "print findings only",
 		   "print one JSON object"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -531,20 +634,38 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "check [OPTION]... TOPOLOGY [TABLES]",
-	.about = "Walks the tables in a file that OpenSM (opensm-lfts.dump, "
-		 "opensm.fdbs) or dump_fts wrote over a topology, an ibsim, "
-		 "ibnetdiscover or opensm-subnet.lst file; what ibsim's Dump prints is "
-		 "both, and needs naming once. One of the two may be - for standard "
-		 "input. LIDs are those of the topology or, where it has none, of the "
-		 "tables. Exit status 1 if something is not in order: packets that do "
-		 "not arrive, loops, paths that turn up after going down, credit loops, "
-		 "multicast packets that a member does not get or somebody else does, "
-		 "tables that are missing or of another fabric.",
+	.synopsis = "check [OPTION]... TOPOLOGY [TABLES]\n"
+		    "check [OPTION]... --now [FOLDER]",
+	.about =
+		"Walks the tables in a file that OpenSM (opensm-lfts.dump, "
+		"opensm.fdbs) or dump_fts wrote over a topology, an ibsim, "
+		"ibnetdiscover or opensm-subnet.lst file; what ibsim's Dump prints is "
+		"both, and needs naming once. One of the two may be - for standard "
+		"input. LIDs are those of the topology or, where it has none, of the "
+		"tables. Exit status 1 if something is not in order: packets that do "
+		"not arrive, loops, paths that turn up after going down, credit loops, "
+		"multicast packets that a member does not get or somebody else does, "
+		"tables that are missing or of another fabric; with --now also "
+		"switches that hold other entries than OpenSM has set, or do not answer. "
+		"FOLDER is portmajor.GUID of one port, if OpenSM is the master at several "
+		"on this machine.",
 	.options = options,
-	.min_operands = 1,
 	.max_operands = 2,
 };
+
+/* Why options and operands do not go together, or NULL. */
+static const char *find_misuse(const struct request *request, int operands)
+{
+	if (!request->now && !operands)
+		return "a topology is missing, or --now";
+	if (request->now && operands > 1)
+		return "--now takes one folder";
+	if (request->now && (request->whole || request->plan_path || request->mfts))
+		return "--now excludes --whole, --plan and --mfts";
+	if (!request->now && request->wait_s != NOW_WAIT_S)
+		return "--wait needs --now";
+	return NULL;
+}
 
 /* Reads the options; returns an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
@@ -553,8 +674,12 @@ static int read_options(int argc, char **argv, struct request *request)
 
 	if (status >= 0)
 		return status;
-	request->topology = argv[optind];
+	if (find_misuse(request, argc - optind))
+		return cli_command_misused(&command, find_misuse(request, argc - optind));
+	request->topology = argv[optind]; /* NULL: none */
 	request->tables = argv[argc - 1];
+	if (request->now)
+		return -1;
 	if (request->groups && !request->mfts)
 		return cli_fail(EXIT_USAGE, "--groups needs --mfts");
 	if (!strcmp(request->topology, "-") && !strcmp(request->tables, "-"))
@@ -564,7 +689,7 @@ static int read_options(int argc, char **argv, struct request *request)
 
 int cmd_check(int argc, char **argv)
 {
-	struct request request = {0};
+	struct request request = {.wait_s = NOW_WAIT_S};
 	struct judged j = {0};
 	int status = read_options(argc, argv, &request);
 
@@ -573,11 +698,12 @@ int cmd_check(int argc, char **argv)
 	status = judge(&j, &request);
 	if (!status)
 		status = write_check(&j, &request);
-	if (!status && j.found.num_findings)
+	if (!status && !is_in_order(&j))
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);
 	present_free(&j.present);
 	cli_ports_free(&j.ports);
+	check_now_free(&j.now);
 	free(j.plan_path);
 	pm_lfts_free(j.lfts);
 	pm_mfts_free(j.mfts);

@@ -100,6 +100,17 @@ static void mark_missing(struct present *present, const json_t *state)
 			mark_end(present, find_end(topology, end));
 }
 
+uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state)
+{
+	const char *text = cli_json_text(state, "port_guid");
+	uint64_t guid = strtoull(text, NULL, 16);
+
+	for (uint32_t i = 0; guid && i < fabric->num_ports; i++)
+		if (fabric->ports[i].guid == guid)
+			return i;
+	return PM_NONE;
+}
+
 /* ---- Links on hold ---- */
 
 static void list_held(struct present *present, const json_t *state)

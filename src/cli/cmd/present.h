@@ -54,6 +54,9 @@ struct present_drains {
 int present_use_by(void *context, const uint8_t *there, uint8_t *usable,
 		   struct pm_error *err);
 
+/* The port of the OpenSM with this state, PM_NONE: it is not in the fabric. O(ports). */
+uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state);
+
 /* Whether a port's folder has a plan and a discovered fabric. */
 bool present_is_known(const struct cli_port *port);
 

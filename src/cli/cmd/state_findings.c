@@ -4,6 +4,7 @@
 
 #include "cable_output.h"
 #include "cache.h"
+#include "check_now.h"
 #include "commands.h"
 #include "ends.h"
 #include "json.h"
@@ -414,6 +415,23 @@ static void judge_multicast(const struct status *status, struct findings *findin
 		add_finding(findings, "multicast", "multicast tables are not all sent");
 }
 
+/* Of tables that were read on request: what they are now is not known. */
+static void judge_tables_read(const struct status *status, struct findings *findings)
+{
+	const json_t *read = state_file_member(&status->state, "tables_read");
+	char when[CLI_TEXT_WHEN];
+	const char *name;
+	uint64_t count;
+	char *text = check_now_finding(read, CHECK_NOT_AS_SET, &name, &count);
+
+	if (text)
+		add_finding(findings, "tables",
+			    "%s, as read at %s (`portmajor check --now` reads again; a "
+			    "restart of OpenSM writes all tables)",
+			    text, cli_text_when(cli_json_number(read, "time"), when));
+	free(text);
+}
+
 /* Judges the fabric as of the last run: a standby knows nothing newer. */
 static void judge_fabric(const struct status *status, struct findings *findings)
 {
@@ -430,6 +448,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	judge_links(status, findings);
 	judge_port_errors(status, findings);
 	judge_multicast(status, findings);
+	judge_tables_read(status, findings);
 	if (unset)
 		add_finding(findings, "blocks", "%s", unset);
 	free(unset);

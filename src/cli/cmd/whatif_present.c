@@ -4,20 +4,6 @@
 
 #include "json.h"
 #include "output.h"
-#include "text.h"
-
-#include <stdlib.h>
-
-static uint32_t find_sm(const struct pm_fabric *fabric, const json_t *state)
-{
-	const char *text = cli_json_text(state, "port_guid");
-	uint64_t guid = strtoull(text, NULL, 16);
-
-	for (uint32_t i = 0; guid && i < fabric->num_ports; i++)
-		if (fabric->ports[i].guid == guid)
-			return i;
-	return PM_NONE;
-}
 
 int whatif_present_open(struct whatif_present *now)
 {
@@ -35,7 +21,7 @@ int whatif_present_open(struct whatif_present *now)
 	if (!status)
 		status = present_read(now->port, &now->present);
 	if (!status)
-		now->sm = find_sm(now->present.fabric, now->port->state);
+		now->sm = present_find_sm(now->present.fabric, now->port->state);
 	return status;
 }
 
