@@ -165,6 +165,18 @@ int pm_json_missing_print(const json_t *part, char *text, size_t size)
 			name_end(last, end));
 }
 
+/* "s6-fab0 (GUID 0x..)", or without a name "GUID 0x..". */
+static const char *name_node(const json_t *end, char text[END_TEXT])
+{
+	const char *guid = member_text(end, "guid"), *name = end_name(end);
+
+	if (strcmp(name, guid) != 0)
+		snprintf(text, END_TEXT, "%.120s (GUID %s)", name, guid);
+	else
+		snprintf(text, END_TEXT, "GUID %s", guid);
+	return text;
+}
+
 int pm_json_change_print(const json_t *change, char *text, size_t size)
 {
 	const json_t *ends = json_object_get(change, "ends");
@@ -180,10 +192,9 @@ int pm_json_change_print(const json_t *change, char *text, size_t size)
 				name_end(json_array_get(was, 0), b),
 				name_end(json_array_get(ends, 1), c));
 	if (!strcmp(kind, "replaced"))
-		return snprintf(text, size, "%s, GUID %s is now %s",
-				name_end(json_array_get(ends, 0), a),
-				member_text(json_array_get(was, 0), "guid"),
-				member_text(json_array_get(ends, 0), "guid"));
+		return snprintf(text, size, "%s by %s",
+				name_node(json_array_get(was, 0), a),
+				name_node(json_array_get(ends, 0), b));
 	return snprintf(text, size, "%s leads to %s, was %s",
 			name_end(json_array_get(ends, at), a),
 			name_end(json_array_get(ends, 1 - at), b),

@@ -4,6 +4,7 @@
 #include <portmajor/plan/drawing.h>
 
 #include <errno.h>
+#include <stdio.h>
 
 static bool is_end_node(const struct pm_fabric *fabric, uint32_t port)
 {
@@ -237,7 +238,8 @@ static int rename_round(struct pm_fabric *drawing, const struct pm_fabric *now,
 			struct pm_error *err)
 {
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
-		uint64_t guid = now->nodes[i].guid, was;
+		uint64_t guid = now->nodes[i].guid;
+		struct pm_drawing_replaced replaced;
 		uint32_t old;
 		int rc;
 
@@ -246,11 +248,14 @@ static int rename_round(struct pm_fabric *drawing, const struct pm_fabric *now,
 		old = find_predecessor(drawing, now, i);
 		if (old == PM_NONE)
 			continue;
-		was = drawing->nodes[old].guid;
+		replaced.was = drawing->nodes[old].guid;
+		replaced.is = guid;
+		snprintf(replaced.name, sizeof(replaced.name), "%s",
+			 pm_fabric_name(drawing, old));
 		rc = pm_fabric_rename(drawing, old, guid, pm_fabric_name(now, i), err);
 		if (rc)
 			return rc;
-		list[(*num)++] = (struct pm_drawing_replaced){was, guid};
+		list[(*num)++] = replaced;
 		*any = true;
 	}
 	return 0;

@@ -83,7 +83,12 @@ class Recabled(PlacesCase):
         self.wait_judged(*said)
         self.assertIn(frozenset(("leaf7[4]", up)), self.cables())
         self.assertEqual(self.numbers(), (0, 0, 1, 0))
-        self.assertEqual(self.places(), [("recabled", said[1].partition(": ")[2])])
+        told = self.events("missing", "returned", "recabled", "return")
+        self.assertEqual([text for kind, text in told if kind == "recabled"],
+                         [said[1].partition(": ")[2]])
+        left = [text for kind, text in told if kind == "return"]
+        self.assertLessEqual(len(left), 1, left)
+        self.assertEqual({kind for kind, _ in told} - {"return"}, {"recabled"})
 
         # A restart knows it as well.
         self.lab.close()
@@ -108,6 +113,7 @@ class Recabled(PlacesCase):
         self.places()
         self.change('Unlink "leaf8"[19]', 'Unlink "leaf8"[20]', f'Link "leaf8"[19] "{y}"[{q}]',
                     f'Link "leaf8"[20] "{x}"[{p}]')
+        returns = self.said
         said = f"leaf8[19] leads to {b}, was {a}; leaf8[20] leads to {a}, was {b}"
         self.wait_judged("recabled: " + said)
         self.assertLessEqual({frozenset(("leaf8[19]", b)), frozenset(("leaf8[20]", a))},
@@ -115,6 +121,9 @@ class Recabled(PlacesCase):
         told = self.places()
         self.assertEqual([text for kind, text in told if kind == "returned"], [])
         self.assertIn(("recabled", said), told)
+        self.said = returns
+        left = self.events("return")
+        self.assertLessEqual(len(left), 1, left)
         self.assertRegex(self.run_it("acknowledge").stdout,
                          r"^recabled     leaf8\[19\] leads to \S+, was \S+, since ")
 
@@ -178,7 +187,7 @@ class Replaced(PlacesCase):
         self.places()
         self.change(*(f'Link "spare"[{port}] "{peer}"[{far}]'
                       for port, (peer, far) in ports.items()))
-        said = f"spare, GUID {old:#018x} is now {new:#018x}"
+        said = f"{self.OLD} (GUID {old:#018x}) by spare (GUID {new:#018x})"
         self.wait_judged(f"replaced: {said}")
         self.assertEqual(self.numbers(), (0, 0, 0, 0))
         self.assertEqual(self.places(), [("replaced", said)])

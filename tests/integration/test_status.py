@@ -216,7 +216,7 @@ def findings():
         ("a host elsewhere", {"changed": changed("moved")},
          "moved: leaf1[5] from s2[7] to s1[6] ("),
         ("another switch", {"changed": changed("replaced")},
-         "replaced: leaf1[5], GUID 0x3 is now 0x1 ("),
+         "replaced: s2 (GUID 0x3) by leaf1 (GUID 0x1) ("),
         ("acknowledged changes", {"changed": changed("moved", acknowledged=True)}, None),
         ("a link on hold", {"flapping": flapping("noted", "on-hold", "watched", "down")},
          "1 link is flapping: leaf1[5]-0x2[6] (on-hold) (`portmajor release` ends a hold)"),

@@ -82,10 +82,12 @@ static char *update(struct pm_fabric **drawing, const struct pm_fabric *now,
 
 	assert_int_equal(pm_drawing_update(drawing, now, &replaced, &num, changed, NULL),
 			 0);
-	for (uint32_t i = 0; i < num; i++)
+	for (uint32_t i = 0; i < num; i++) {
+		assert_int_equal(replaced[i].name[0], (char)(replaced[i].was >> 8));
 		fprintf(out, " %c%c>%c%c", (char)(replaced[i].was >> 8),
 			(char)replaced[i].was, (char)(replaced[i].is >> 8),
 			(char)replaced[i].is);
+	}
 	free(replaced);
 	assert_int_equal(pm_drawing_compare(*drawing, now, &diff, NULL), 0);
 	for (uint32_t i = 0; i < diff.num_missing; i++)

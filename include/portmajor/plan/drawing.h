@@ -10,9 +10,12 @@
 
 #include <portmajor/fabric/fabric.h>
 
+#define PM_DRAWING_NAME 128
+
 /* A node that has taken another one's place: the same links, and for a host its name. */
 struct pm_drawing_replaced {
-	uint64_t was, is; /* GUIDs */
+	uint64_t was, is;	    /* GUIDs */
+	char name[PM_DRAWING_NAME]; /* of what was there, perhaps cut */
 };
 
 /*

@@ -241,7 +241,8 @@ static json_t *add_replaced(json_t *list, const struct places_facts *facts,
 		return list;
 	}
 	if (!was)
-		was = json_pack("[{s:o}]", "guid", pm_json_guid(replaced->was));
+		was = json_pack("[{s:o, s:o}]", "guid", pm_json_guid(replaced->was),
+				"name", pm_json_filled(replaced->name));
 	return pm_json_append(list,
 			      json_pack("{s:s, s:[o], s:o, s:I}", "kind", "replaced",
 					"ends", pm_json_end(facts->now, replaced->is, 0),

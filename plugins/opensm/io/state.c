@@ -188,6 +188,17 @@ static void count_returns(struct state *state, const struct returned *returned)
 		host_flaps_hold(&state->host_flaps, &returned->held_ends[i]);
 }
 
+static void add_left(struct left *left, const struct returned *returned)
+{
+	size_t used = strlen(left->names);
+
+	if (!left->why)
+		left->why = returned->why;
+	if (!strstr(left->names, returned->left_links))
+		snprintf(left->names + used, sizeof(left->names) - used, "%s%s",
+			 used ? ", " : "", returned->left_links);
+}
+
 void state_note_return(struct state *state, const struct returned *returned)
 {
 	count_returns(state, returned);
@@ -199,16 +210,14 @@ void state_note_return(struct state *state, const struct returned *returned)
 	state->totals.repairs.sent += returned->blocks;
 	state->totals.repairs.acked += returned->acked;
 	state->totals.repairs.least += returned->blocks; /* whole tables */
+	if (returned->left)
+		add_left(&state->left, returned);
 	pthread_mutex_unlock(&state->mutex);
 	if (returned->number)
 		events_note(state->events, EVENT_INFO, "return",
 			    "in service: %s; hosts %u, cables %u, %.1f ms",
 			    returned->links, returned->hosts, returned->cables,
 			    returned->milliseconds);
-	if (returned->left)
-		events_note(state->events, EVENT_WARNING, "return",
-			    "left to OpenSM's sweep: links %u; %s", returned->left,
-			    returned->why);
 	if (returned->held)
 		events_note(state->events, EVENT_WARNING, "return",
 			    "flaps, and is served once a second: %s",
@@ -314,7 +323,11 @@ void state_note_declined(struct state *state, const struct pm_error *why)
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not)
 {
+	struct left left;
+
 	pthread_mutex_lock(&state->mutex);
+	left = state->left;
+	state->left = (struct left){.why = NULL};
 	state->routed = true;
 	state->active = ours;
 	state->totals.fallbacks += !ours;
@@ -325,6 +338,9 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 	if (ours)
 		state->verdict.engine[0] = '\0'; /* of another failover */
 	pthread_mutex_unlock(&state->mutex);
+	if (left.why)
+		events_note(state->events, EVENT_WARNING, "return",
+			    "left to OpenSM's sweep: %s; %s", left.names, left.why);
 }
 
 void state_note_verdict(struct state *state, const struct engine_verdict *verdict)

@@ -61,12 +61,19 @@ struct last {
 	uint64_t sweep_traps;
 };
 
+/* Links that came back and were left to OpenSM, until it has routed: one event. */
+struct left {
+	const char *why; /* of the first; NULL: there are none */
+	char names[RETURNS_TEXT];
+};
+
 struct state {
 	/* of the sweeper's thread: */
 	time_t started;
 	/* under the mutex: */
 	struct last last;
 	struct totals totals;
+	struct left left;
 	uint32_t out_of_plan; /* in the last run */
 	char engine[64];      /* of OpenSM's last engine; "": none */
 	bool routed;	      /* whether any engine is known to have routed */
