@@ -113,6 +113,35 @@ class Takeover(Managers):
         self.assertEqual(self.run_it("drain").returncode, 0)
 
 
+class SlowLinks(Managers):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "slow.net", "two-level", 4, 2, 4, 1)
+        test_status.slow_down(cls.net, "leaf1:5", "1xQDR")
+        test_status.slow_down(cls.net, "leaf2:1", "1xQDR")
+        cls.netlist = simlab.Netlist(cls.net)
+
+    def slow(self, number):
+        return [line for line in self.events(number) if "degraded" in line or "restored" in line]
+
+    def test_takeover(self):
+        """They are no news to the standby that takes over."""
+        first = self.start(0, 5)
+        first.settle(timeout=pmlab.TIMEOUT_S)
+        second = self.start(1, 2)
+        self.wait_sm("master", "standby")
+        self.wait("its managers", lambda s: s[0]["managers"])
+        self.assertEqual(len(self.slow(0)), 2)
+        mark = second.mark()
+        os.kill(first.process.pid, 9)
+        first.process.wait(30)
+        second.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.wait("its state", lambda s: s[1]["sm_state"] == "master" and s[1]["run"]
+                  and s[1]["degraded_hosts"]["count"] == s[1]["degraded_links"]["count"] == 1)
+        self.assertEqual(self.slow(1), [])
+
+
 class Foreign(Managers):
     def test_master(self):
         """It is named, and it has no portmajor."""

@@ -264,16 +264,20 @@ void state_inherit(struct state *state, const char *place)
 			       state_member(state->inherited, "changed", "list"));
 }
 
-/* Has missing parts known as by the former master: they are no news. */
+/* Has missing parts and slow links known as by the former master: they are no news. */
 static void use_inherited(struct state *state)
 {
+	static const char *const members[] = {"missing", "degraded_links",
+					      "degraded_hosts"};
+
 	if (!json_is_object(state->inherited))
 		return;
 	missing_begin(&state->missing, state->inherited, state->requests);
 	if (!state->previous)
 		state->previous = json_object();
-	json_object_set(state->previous, "missing",
-			json_object_get(state->inherited, "missing"));
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		json_object_set(state->previous, members[i],
+				json_object_get(state->inherited, members[i]));
 	json_decref(state->inherited);
 	state->inherited = NULL;
 }
