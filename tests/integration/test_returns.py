@@ -158,6 +158,23 @@ class Links(Case):
     def test_cable_was_away(self):
         self.check_cable(away=True)
 
+    def test_cable_fails_again(self):
+        """Before entries have moved onto it: that is a failure, too."""
+        lab = self.lab
+        self.take_down(UPLINK, True)
+        mark = lab.osm.mark()
+        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, times=1)
+        lab.fabric.back(UPLINK)
+        self.wire.wait_held()
+        lab.fabric.lose(UPLINK)
+        self.wire.release()
+        lab.osm.wait_log(r"portmajor repair \d+: failed: 1 cable \(.*\), which had just come back;",
+                         mark.log_offset)
+        self.assertNotRegex(lab.osm.log(mark.log_offset), r"repair \d+: no change")
+        self.settle(mark)
+        self.bring_up(UPLINK)
+        self.check_quiet()
+
     def test_host_was_reset(self):
         asked = self.check_return(self.host, True, 1, 0, 4, self.lab.fabric.clear,
                                   self.lab.fabric.relink)

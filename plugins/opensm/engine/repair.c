@@ -1165,8 +1165,26 @@ static void search_around(struct work *work, struct pm_error *err)
 	}
 }
 
-static void name_change(const struct work *work, const uint8_t *before,
-			struct repaired *done)
+/*
+ * `before` may be older than `start`, the repair's begin: cables that have come since,
+ * and failed again before entries moved onto them, would be no change.
+ */
+static void describe_change(const struct work *work, const uint8_t *before,
+			    const uint8_t *start, struct repaired *done)
+{
+	const uint8_t *now = work->view->discovered;
+	size_t used;
+
+	pm_change_describe(work->plan, before, now, done->change, sizeof(done->change));
+	if (!work->failed || memcmp(before, now, work->plan->topology->num_ports) != 0)
+		return;
+	pm_change_describe(work->plan, start, now, done->change, sizeof(done->change));
+	used = strlen(done->change);
+	snprintf(done->change + used, sizeof(done->change) - used,
+		 ", which had just come back");
+}
+
+static void fill_result(const struct work *work, struct repaired *done)
 {
 	*done = (struct repaired){
 		.number = work->failed || work->sets.sent ? ++work->repair->number : 0,
@@ -1191,8 +1209,20 @@ static void name_change(const struct work *work, const uint8_t *before,
 		.silences = work->queries.silent + work->sets.silent,
 		.gave_up = work->gave_up,
 	};
-	pm_change_describe(work->plan, before, work->view->discovered, done->change,
-			   sizeof(done->change));
+}
+
+/* Discovered ports before cables came, if any did, and now; NULL without memory. */
+static uint8_t *copy_discovered(const struct repair_subject *subject)
+{
+	const struct view *view = subject->view;
+	uint32_t num = view->plan->topology->num_ports;
+	uint8_t *copies = malloc(2 * (size_t)num);
+
+	if (!copies)
+		return NULL;
+	memcpy(copies, subject->before ? subject->before : view->discovered, num);
+	memcpy(copies + num, view->discovered, num);
+	return copies;
 }
 
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
@@ -1208,7 +1238,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		return false;
 	*done = (struct repaired){.gave_up = "out of memory"};
 	work = calloc(1, sizeof(*work));
-	before = malloc(num);
+	before = copy_discovered(subject);
 	if (work) {
 		work->usable = malloc(num);
 		work->gone = malloc(num);
@@ -1224,7 +1254,6 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	repair->num_taken = 0;
 	work->first_trap = take_left(repair); /* unless a trap reports another failure */
 	note_progress(work);
-	memcpy(before, subject->before ? subject->before : view->discovered, num);
 	search_around(work, &err);
 	if (work->sets.different && !work->gave_up)
 		work->gave_up = smp_fault(SMP_DIFFERENT);
@@ -1232,7 +1261,8 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		work->gave_up = "a routing run is due";
 	if (work->gave_up || work->postponed)
 		leave_traps(work);
-	name_change(work, before, done);
+	fill_result(work, done);
+	describe_change(work, before, before + num, done);
 out:
 	if (work) {
 		free(work->usable);
