@@ -71,7 +71,8 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	int rc = 0;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	lft_records_note_intact(&plugin->lft_records, &osm->subn, plan);
+	lft_records_note_intact(&plugin->lft_records, &osm->subn, plan,
+				plugin->view.drains.num);
 	CL_PLOCK_RELEASE(&osm->lock);
 	groups_note_intact(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);

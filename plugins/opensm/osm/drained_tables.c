@@ -64,6 +64,16 @@ void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drain
 		memcpy(own->entries, new_lft, length);
 }
 
+void drained_tables_keep(struct drained_tables *tables, uint64_t key,
+			 const uint8_t *table, uint32_t length)
+{
+	struct drained_table *own =
+		find_table(tables, key) ? NULL : make_table(tables, key, length);
+
+	if (own)
+		memcpy(own->entries, table, length);
+}
+
 void drained_tables_forget(struct drained_tables *tables)
 {
 	for (uint32_t i = 0; i < tables->num; i++)

@@ -5,7 +5,7 @@
  * plan have none there (PM_LFT_KEEP), and OpenSM's record of a switch ends with a drop.
  * No hosts' path uses these entries; OpenSM and perfmgr reach drained switches by them.
  *
- * Call all functions with osm->lock held exclusively.
+ * Call all functions with osm->lock held, drained_tables_note exclusively.
  */
 #ifndef PORTMAJOR_DRAINED_TABLES_H
 #define PORTMAJOR_DRAINED_TABLES_H
@@ -33,6 +33,14 @@ struct drained_tables {
  */
 void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drained,
 			 const uint8_t *table, uint32_t length, uint8_t *new_lft);
+
+/*
+ * Remembers the table[length] of a switch that OpenSM is about to drop, unless one is
+ * remembered: drains may have been followed since tables were last written. -ENOMEM is
+ * ignored.
+ */
+void drained_tables_keep(struct drained_tables *tables, uint64_t key,
+			 const uint8_t *table, uint32_t length);
 
 void drained_tables_forget(struct drained_tables *tables);
 

@@ -65,7 +65,7 @@ void lft_records_forget(struct lft_records *records)
 }
 
 void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
-			     const struct pm_plan *plan)
+			     const struct pm_plan *plan, bool drains)
 {
 	uint32_t num = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 
@@ -81,6 +81,9 @@ void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn
 			.intact = node != PM_NONE && sw->p_node->discovery_count &&
 				  is_intact(plan, sw, node),
 		};
+		if (drains && node != PM_NONE && !sw->p_node->discovery_count && sw->lft)
+			drained_tables_keep(&records->drained, key_of(sw), sw->lft,
+					    sw->lft_size);
 	}
 }
 

@@ -74,9 +74,12 @@ struct lft_records_withheld {
 	bool all; /* all blocks but those of whole tables */
 };
 
-/* Notes intact tables; right after discovery only. Without memory notes none. */
+/*
+ * Notes intact tables; right after discovery only. Without memory notes none. With
+ * `drains` in force, also remembers the tables of switches that were not discovered.
+ */
 void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
-			     const struct pm_plan *plan);
+			     const struct pm_plan *plan, bool drains);
 
 /* Forgets intact tables. */
 void lft_records_outdate(struct lft_records *records);
