@@ -105,11 +105,12 @@ class DrainCase(labtest.Folders):
         self.lab.osm.wait_log(r"portmajor multicast: .* read back [1-9]\d{2,} of")
 
     def run_it(self, *args, status=0):
+        """What it prints, or of wrong operands what it says."""
         env = dict(os.environ, OSM_CACHE_DIR=str(self.cache))
         done = subprocess.run([str(pmlab.CLI), *map(str, args)], env=env, capture_output=True,
                               text=True, check=False, timeout=pmlab.TIMEOUT_S)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout
+        return done.stderr if status == 2 else done.stdout
 
     def change(self, verb, *args, status=0):
         """Runs drain or undrain, waits, and replays what was sent."""
@@ -179,6 +180,9 @@ class Director(DrainCase):
         """It costs what its failure would; the way back too."""
         used = self.entries("leaf5", 20)
         self.assertGreater(used, 0)
+        for host in "h3-3", "h3-3:1":  # by the plan in force
+            self.assertEqual(self.run_it("drain", host, status=2), "portmajor: drain: h3-3 is a "
+                             "host: only links between switches can be drained\n")
         event = self.change("drain", self.CABLE)
         self.assertEqual(event.wire, self.lab.whatif(self.CABLE).blocks)
         self.assertRegex(self.told,
