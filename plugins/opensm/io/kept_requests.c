@@ -377,24 +377,6 @@ static void refuse_all(struct control_request *list, const struct pm_error *why)
 		list->reason = *why;
 }
 
-/* Has them in force, if the file can be written. */
-static int commit(struct kept_requests *requests, struct pm_requests *next,
-		  struct pm_error *err)
-{
-	char *path = store_path(requests->store, "requests");
-	struct handover over;
-	int rc = !path || prepare_request(next, &over) ? pm_error_no_memory(err) : 0;
-
-	if (!rc)
-		rc = pm_requests_write(path, next, err);
-	if (!rc)
-		put_in_force(requests, next, &over);
-	else if (path)
-		forget_handover(&over);
-	free(path);
-	return rc;
-}
-
 /* "drain leaf5:20, leaf5:21 by pia (uid 0, pid 4711)" */
 static void note_event(struct events *events, const struct control_request *request)
 {
@@ -431,6 +413,29 @@ static void note_events(struct events *events, const struct control_request *lis
 	for (; list; list = list->next)
 		if (!list->reason.text[0] && list->number > number)
 			note_event(events, list);
+}
+
+/*
+ * Has them in force, if the file can be written. The events of those taken come before
+ * those of what follows them; events NULL: none was taken.
+ */
+static int commit(struct kept_requests *requests, struct pm_requests *next,
+		  struct events *events, struct pm_error *err)
+{
+	char *path = store_path(requests->store, "requests");
+	struct handover over;
+	int rc = !path || prepare_request(next, &over) ? pm_error_no_memory(err) : 0;
+
+	if (!rc)
+		rc = pm_requests_write(path, next, err);
+	if (!rc && events)
+		note_events(events, requests->taken, requests->now.number);
+	if (!rc)
+		put_in_force(requests, next, &over);
+	else if (path)
+		forget_handover(&over);
+	free(path);
+	return rc;
 }
 
 /* "undrain leaf5:20: its time is over" */
@@ -475,9 +480,8 @@ static void follow(struct kept_requests *requests, const struct pm_request_facts
 	changes |= apply_all(list, &next, facts);
 	if (over)
 		note_over(events, &requests->now, facts->now);
-	if (changes && commit(requests, &next, &err))
+	if (changes && commit(requests, &next, events, &err))
 		refuse_changes(list, before, &err);
-	note_events(events, list, before);
 	pm_requests_free(&next);
 }
 
@@ -529,7 +533,7 @@ void kept_requests_inherit(struct kept_requests *requests, const char *place)
 	if (!read_kept_file(path, &theirs, &err) &&
 	    !pm_requests_copy(&requests->now, &next, &err) &&
 	    pm_requests_inherit(&next, &theirs) > 0)
-		commit(requests, &next, &err);
+		commit(requests, &next, NULL, &err);
 	pm_requests_free(&theirs);
 	pm_requests_free(&next);
 	free(path);
