@@ -111,30 +111,28 @@ static int look(struct work *work, struct side *side, struct pm_whatif_result *f
 
 /* ---- The failure ---- */
 
-/* The same port of the plan; PM_NONE: it is of an end node. */
-static uint32_t planned(const struct pm_whatif_now *now, uint32_t port)
+/* Clears a port's place; an end node's port has none. */
+static void clear(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		  uint32_t port, uint8_t *there)
 {
-	return now->fabric->ports[port].node < now->fabric->num_switches
-		       ? pm_fabric_same_port(now->fabric, port, now->plan->topology)
-		       : PM_NONE;
+	uint32_t place = fabric->ports[port].node < fabric->num_switches
+				 ? pm_fabric_same_port(fabric, port, plan->topology)
+				 : PM_NONE;
+
+	if (place != PM_NONE)
+		there[place] = 0;
 }
 
-static void fail(struct work *work, const uint32_t *ports, uint32_t num)
+void pm_whatif_now_fail(const struct pm_plan *plan, const struct pm_fabric *fabric,
+			const uint32_t *ports, uint32_t num, uint8_t *there)
 {
-	const struct pm_whatif_now *now = work->now;
-
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t ends[] = {ports[i], now->fabric->ports[ports[i]].peer};
+		uint32_t peer = fabric->ports[ports[i]].peer;
 
-		if (work->after.fabric->ports[ports[i]].peer == PM_NONE)
+		if (peer == PM_NONE)
 			continue;
-		pm_fabric_cut(work->after.fabric, ports[i]);
-		for (unsigned int e = 0; e < 2; e++) {
-			uint32_t place = planned(now, ends[e]);
-
-			if (place != PM_NONE)
-				work->after.there[place] = 0;
-		}
+		clear(plan, fabric, ports[i], there);
+		clear(plan, fabric, peer, there);
 	}
 }
 
@@ -242,7 +240,11 @@ static int try_failure(struct work *work, const uint32_t *ports, uint32_t num,
 
 	memcpy(work->before.there, work->now->there, size);
 	memcpy(work->after.there, work->now->there, size);
-	fail(work, ports, num);
+	pm_whatif_now_fail(work->now->plan, work->now->fabric, ports, num,
+			   work->after.there);
+	for (uint32_t i = 0; i < num; i++)
+		if (work->after.fabric->ports[ports[i]].peer != PM_NONE)
+			pm_fabric_cut(work->after.fabric, ports[i]);
 	rc = look(work, &work->before, before, err);
 	if (!rc)
 		rc = look(work, &work->after, after, err);

@@ -791,6 +791,47 @@ class Now(DrainCase):
                 self.lab.event("back", what)
                 simlab.poll_until(lambda: self.state()["missing"]["links"] == 1, 60, "the return")
 
+    def table(self, *args):
+        return json.loads(self.run_it("table", "--json", *args))
+
+    @staticmethod
+    def links(found, wanted):
+        """Ends of links between levels of which that holds: (switch, port)."""
+        return sorted((switch["name"], port["port"]) for switch in found["switches"]
+                      for port in switch["ports"] if port["direction"] != "other" and wanted(port))
+
+    def test_table(self):
+        """table --now: the plan with all parts beside the fabric as it is, or that beside a
+        failure in it."""
+        self.degrade()
+        now, folder = self.table("--now"), pmlab.kept(self.cache, "state").parent
+        self.assertEqual(self.table("--now", folder), now)
+        missing, held = ("leaf6", 21), ("leaf5", 22)
+        self.assertEqual([end for end in self.links(now, lambda p: not p["there"])
+                          if end[0].startswith("leaf")], [missing])
+        out = self.links(now, lambda p: not p["usable"])
+        drained = [end for end in self.links(now, lambda p: now["switches"][p["to"]][
+            "name"].startswith("s1-")) if end[0].startswith("leaf")]
+        self.assertEqual([end for end in out if end[0].startswith("leaf")],
+                         sorted([missing, held, *drained]))
+        self.assertEqual(self.links(now, lambda p: not p["usable"] and p["after"]), [])
+        whole = self.table(self.lab.fabric.netlist.path)
+        self.assertEqual([[p["before"] for p in s["ports"]] for s in now["switches"]],
+                         [[p["before"] for p in s["ports"]] for s in whole["switches"]])
+        whatif = json.loads(self.run_it("whatif", "-q", "--json", "--now", "--fail", "s2-fab0"))
+        lost = self.table("--now", "--fail", "s2-fab0")
+        for found, when, load in ((now, "after", "before"), (lost, "before", "before"),
+                                  (lost, "after", "after")):
+            self.assertEqual(max(p[when] for s in found["switches"] for p in s["ports"]),
+                             whatif["load"][load])
+        self.assertEqual(sum(s["blocks"] for s in lost["switches"]), whatif["total"]["blocks"])
+        self.assertEqual(now["now"], whatif["settings"]["now"])
+        self.lab.event("lose", "h7-2")
+        simlab.poll_until(lambda: self.state()["missing"]["hosts"] == 1, 60, "the missing host")
+        names = next(s["host_names"] for s in self.table("--now")["switches"]
+                     if s["name"] == "leaf7")
+        self.assertEqual(names[:3], ["h7-1", None, "h7-3"])
+        self.lab.event("back", "h7-2")
 
     def test_plan_file(self):
         """check and drain -n of a dump of this fabric use the plugin's files by themselves."""

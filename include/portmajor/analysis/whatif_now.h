@@ -26,6 +26,13 @@ struct pm_whatif_now {
 };
 
 /*
+ * Clears there[port of the plan's topology] at both ends of the links at these ports of
+ * the fabric.
+ */
+void pm_whatif_now_fail(const struct pm_plan *plan, const struct pm_fabric *fabric,
+			const uint32_t *ports, uint32_t num, uint8_t *there);
+
+/*
  * Compares the tables before and after the links at these ports of the fabric fail
  * together; repeated links are ignored. Shifts are 0, and loads without `loads`.
  * cut_off[node of the fabric] is 1 for end nodes that the subnet manager no longer

@@ -8,6 +8,7 @@
 #include "failure_options.h"
 #include "table_mfts.h"
 #include "planned_tables.h"
+#include "whatif_present.h"
 
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
@@ -26,14 +27,26 @@ struct request {
 	struct cli_failed failed;
 	struct cli_group_options groups;
 	struct cli_output output;
+	bool now;
+};
+
+/* What tables are of. All is borrowed. */
+struct subject {
+	const struct request *request;
+	const struct pm_plan *plan;
+	const struct pm_fabric *rates;	  /* of links, at the ports of plan->topology */
+	const struct pm_fabric *ends;	  /* has the end nodes */
+	uint32_t sw;			  /* the switch, of plan->topology */
+	const struct whatif_present *now; /* NULL: a netlist's */
 };
 
 /* One state of the fabric: before or after the failure. */
 struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
-	const struct pm_detours *detours;
+	struct pm_detours detours;
 	uint8_t *usable;	    /* [port] of plan->topology */
+	uint8_t *there;		    /* [port] the same and what is kept out; or NULL */
 	uint32_t *loads;	    /* [port] flows out of it, weighted by rate */
 	uint8_t *table;		    /* [stride] of the switch */
 	const uint8_t **tables;	    /* [switch] tables in force, the routes' .. */
@@ -43,14 +56,14 @@ struct state {
 
 /*
  * Counts the loads of all-to-all traffic: every end port sends a flow to every LID of an
- * end port. The fabric has the rates of links, at the same ports.
+ * end port.
  */
-static void count_loads(struct state *state, const struct pm_fabric *whole)
+static void count_loads(struct state *state, const struct pm_fabric *rates)
 {
 	const struct pm_plan *plan = state->plan;
 	const struct pm_check check = {
 		.fabric = plan->topology, .table = state->tables, .top = state->top};
-	uint32_t common = pm_link_common_rate(whole);
+	uint32_t common = pm_link_common_rate(rates);
 
 	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		state->tables[sw] = pm_routes_table(state->routes, sw);
@@ -71,7 +84,7 @@ static void count_loads(struct state *state, const struct pm_fabric *whole)
 	}
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		state->loads[i] =
-			(uint32_t)pm_link_weigh(whole, common, i, state->loads[i]);
+			(uint32_t)pm_link_weigh(rates, common, i, state->loads[i]);
 }
 
 static json_t *list_planes(const struct pm_plan *plan)
@@ -129,13 +142,16 @@ static json_t *port_loads_json(const struct state *before, const struct state *a
 	const struct pm_tree *tree = &before->plan->tree;
 	json_t *plane =
 		tree->plane[i] == PM_NONE ? json_null() : json_integer(tree->plane[i]);
-
-	return json_pack(
+	json_t *object = json_pack(
 		"{s:i, s:i, s:i, s:s, s:o, s:b, s:i, s:i}", "port",
 		topology->ports[i].num, "to", (int)pm_fabric_peer_node(topology, i),
 		"peer_port", topology->ports[topology->ports[i].peer].num, "direction",
 		direction_name(tree, i), "plane", plane, "usable", after->usable[i],
 		"before", (int)before->loads[i], "after", (int)after->loads[i]);
+
+	if (after->there)
+		json_object_set_new(object, "there", json_boolean(after->there[i]));
+	return object;
 }
 
 static json_t *list_ports(const struct state *before, const struct state *after,
@@ -162,23 +178,32 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	return list;
 }
 
-/* Lists the attached nodes; the fabric has the end nodes, at the same ports. */
-static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
+/* Lists the nodes at these ports; null: there is none now. */
+static json_t *list_host_names(const struct state *before, const struct pm_fabric *ends,
 			       uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
 	json_t *list = json_array();
 
-	pm_for_each_port(i, topology, sw)
+	pm_for_each_port(i, topology, sw) {
+		uint32_t port = topology->ports[i].host
+					? pm_fabric_same_port(topology, i, ends)
+					: PM_NONE;
+		uint32_t peer =
+			port == PM_NONE ? PM_NONE : pm_fabric_peer_node(ends, port);
+
 		if (topology->ports[i].host)
 			json_array_append_new(
-				list, pm_json_text(pm_fabric_label(
-					      whole, pm_fabric_peer_node(whole, i))));
+				list,
+				peer == PM_NONE || peer < ends->num_switches
+					? json_null()
+					: pm_json_text(pm_fabric_label(ends, peer)));
+	}
 	return list;
 }
 
 static json_t *describe_switch(const struct state *before, const struct state *after,
-			       const struct pm_fabric *whole, uint32_t sw)
+			       const struct pm_fabric *ends, uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_tree *tree = &before->plan->tree;
@@ -191,17 +216,17 @@ static json_t *describe_switch(const struct state *before, const struct state *a
 			  "component", component == PM_NONE ? -1 : (int)component,
 			  "blocks", (int)after->blocks[sw], "entries",
 			  (int)after->changed[sw], "hosts", list_hosts(before, sw),
-			  "host_names", list_host_names(before, whole, sw), "ports",
+			  "host_names", list_host_names(before, ends, sw), "ports",
 			  list_ports(before, after, sw)));
 }
 
 static json_t *list_switches(const struct state *before, const struct state *after,
-			     const struct pm_fabric *whole)
+			     const struct pm_fabric *ends)
 {
 	json_t *list = json_array();
 
 	for (uint32_t sw = 0; sw < before->plan->topology->num_switches; sw++)
-		json_array_append_new(list, describe_switch(before, after, whole, sw));
+		json_array_append_new(list, describe_switch(before, after, ends, sw));
 	return list;
 }
 
@@ -228,6 +253,7 @@ static void count_changes(struct state *after, const uint8_t *before)
 static void free_state(struct state *state)
 {
 	free(state->usable);
+	free(state->there);
 	free(state->loads);
 	free(state->table);
 	free(state->tables);
@@ -236,36 +262,36 @@ static void free_state(struct state *state)
 	free(state->blocks);
 }
 
-static bool new_state(struct state *state, const struct pm_plan *plan,
-		      struct pm_routes *routes, const struct pm_detours *detours)
+static void new_state(struct state *state, const struct pm_plan *plan)
 {
 	const struct pm_fabric *topology = plan->topology;
 
 	*state = (struct state){
 		.plan = plan,
-		.routes = routes,
-		.detours = detours,
 		.usable = calloc(topology->num_ports, 1),
 		.loads = calloc(topology->num_ports, sizeof(uint32_t)),
-		.table = malloc(pm_routes_stride(routes)),
 		.tables = calloc(topology->num_switches, sizeof(*state->tables)),
 		.top = calloc(topology->num_switches, sizeof(*state->top)),
 		.changed = calloc(topology->num_switches, sizeof(uint32_t)),
 		.blocks = calloc(topology->num_switches, sizeof(uint32_t)),
 	};
-	return state->usable && state->loads && state->table && state->tables &&
-	       state->top && state->changed && state->blocks;
+	if (!state->usable || !state->loads || !state->tables || !state->top ||
+	    !state->changed || !state->blocks)
+		cli_no_memory();
 }
 
-/* Makes the tables for `now`, which is the whole fabric or a part of it. */
-static void route_state(struct state *state, const struct pm_fabric *whole,
-			const struct pm_fabric *now, uint32_t sw)
+/* Makes the tables for what is usable. */
+static void route_state(struct state *state, struct pm_routes *routes,
+			const struct subject *subject)
 {
-	pm_plan_match(state->plan, now, state->usable);
-	pm_routes_update(state->routes, state->usable, state->detours);
-	memcpy(state->table, pm_routes_table(state->routes, sw),
-	       pm_routes_stride(state->routes));
-	count_loads(state, whole);
+	state->routes = routes;
+	state->table = malloc(pm_routes_stride(routes));
+	if (!state->table)
+		cli_no_memory();
+	pm_routes_update(routes, state->usable, &state->detours);
+	memcpy(state->table, pm_routes_table(routes, subject->sw),
+	       pm_routes_stride(routes));
+	count_loads(state, subject->rates);
 }
 
 static void print_port(const struct state *before, const struct state *after, uint32_t i)
@@ -276,7 +302,9 @@ static void print_port(const struct state *before, const struct state *after, ui
 	cli_print_line("%4u  %-5s %10u %10u  \"%s\"[%u]%s", topology->ports[i].num,
 		       direction_name(&before->plan->tree, i), before->loads[i],
 		       after->loads[i], pm_fabric_label(topology, peer->node), peer->num,
-		       after->usable[i] ? "" : ", failed");
+		       after->usable[i]			 ? ""
+		       : after->there && after->there[i] ? ", out of paths"
+							 : ", failed");
 }
 
 static void print_loads(const struct state *before, const struct state *after,
@@ -299,25 +327,25 @@ static void print_loads(const struct state *before, const struct state *after,
 
 /* Prints the table; takes over `multicast`. */
 static int print_table(const struct state *before, const struct state *after,
-		       const struct pm_fabric *whole, const struct request *request,
-		       uint32_t sw, json_t *multicast)
+		       const struct subject *subject, json_t *multicast)
 {
 	const struct pm_plan *plan = before->plan;
+	uint32_t sw = subject->sw;
 	json_t *more = json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 		pm_lid_order_name(plan->order), "switch",
 		pm_json_text(pm_fabric_name(plan->topology, sw)), "switch_guid",
 		pm_json_guid(plan->topology->nodes[sw].guid), "failed",
-		cli_failed_json(&request->failed), "planes", list_planes(plan), "entries",
-		list_entries(plan, before->table, after->table), "switches",
-		list_switches(before, after, whole), "multicast", multicast);
+		cli_failed_json(&subject->request->failed), "planes", list_planes(plan),
+		"entries", list_entries(plan, before->table, after->table), "switches",
+		list_switches(before, after, subject->ends), "multicast", multicast);
 
+	if (subject->now)
+		json_object_set_new(more, "now", whatif_present_json(subject->now));
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
-/*
- * Finds the requested switch, which plan->topology has at the same index.
- */
+/* Finds the requested switch, or the first leaf. */
 static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     const char *name, uint32_t *sw)
 {
@@ -361,47 +389,66 @@ static int describe_multicast(const struct pm_fabric *fabric,
 	return status;
 }
 
-static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
-		      const struct pm_plan *plan, uint32_t sm, uint32_t sw,
-		      const struct request *request)
+/* Makes both tables, and prints; takes over `multicast`. */
+static int write_both(const struct subject *subject, struct state *before,
+		      struct state *after, json_t *multicast)
 {
-	struct pm_detours detours = {
-		.sm = sm == PM_NONE ? PM_NONE : pm_plan_place(plan, fabric, sm),
-		.switches = request->fabric.connect_roots};
-	struct state before = {0}, after = {0};
+	const struct request *request = subject->request;
+	const struct pm_plan *plan = subject->plan;
 	struct pm_routes *routes = NULL;
 	struct pm_error err;
-	uint8_t *held = NULL;
-	json_t *multicast = NULL;
+	uint8_t *held;
 	size_t stride;
-	int status = describe_multicast(fabric, broken, plan, detours.sm, sw,
-					&request->groups, &multicast);
+	int status = EXIT_FINE;
 
-	if (!status && pm_routes_make(plan, &routes, &err))
-		status = cli_refuse(&err);
-	if (status)
-		goto out;
+	if (pm_routes_make(plan, &routes, &err)) {
+		json_decref(multicast);
+		return cli_refuse(&err);
+	}
 	stride = pm_routes_stride(routes);
 	held = calloc(plan->topology->num_switches, stride);
-	if (!held || !new_state(&before, plan, routes, &detours) ||
-	    !new_state(&after, plan, routes, &detours))
+	if (!held)
 		cli_no_memory();
-	route_state(&before, fabric, fabric, sw);
+	route_state(before, routes, subject);
 	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
 		memcpy(held + i * stride, pm_routes_table(routes, i), stride);
-	route_state(&after, fabric, broken, sw);
-	count_changes(&after, held);
+	route_state(after, routes, subject);
+	count_changes(after, held);
 	if (request->output.json)
-		status = print_table(&before, &after, fabric, request, sw,
-				     json_incref(multicast));
+		status = print_table(before, after, subject, json_incref(multicast));
 	else if (!request->output.quiet)
-		print_loads(&before, &after, sw, multicast);
-out:
-	free_state(&before);
-	free_state(&after);
+		print_loads(before, after, subject->sw, multicast);
 	free(held);
 	json_decref(multicast);
 	pm_routes_free(routes);
+	return status;
+}
+
+/* ---- Of a netlist ---- */
+
+static int make_table(const struct subject *subject, const struct pm_fabric *broken,
+		      uint32_t sm)
+{
+	const struct request *request = subject->request;
+	const struct pm_plan *plan = subject->plan;
+	const struct pm_detours detours = {
+		.sm = sm == PM_NONE ? PM_NONE : pm_plan_place(plan, subject->ends, sm),
+		.switches = request->fabric.connect_roots};
+	struct state before, after;
+	json_t *multicast = NULL;
+	int status = describe_multicast(subject->ends, broken, plan, detours.sm,
+					subject->sw, &request->groups, &multicast);
+
+	if (status)
+		return status;
+	new_state(&before, plan);
+	new_state(&after, plan);
+	before.detours = after.detours = detours;
+	pm_plan_match(plan, subject->ends, before.usable);
+	pm_plan_match(plan, broken, after.usable);
+	status = write_both(subject, &before, &after, multicast);
+	free_state(&before);
+	free_state(&after);
 	return status;
 }
 
@@ -424,10 +471,111 @@ static int run_table(const char *path, const struct request *request)
 	if (!status)
 		status = cli_failures_cut(fabric, plan, &request->failed, &broken);
 	if (!status)
-		status = make_table(fabric, broken, plan, sm, sw, request);
+		status = make_table(&(struct subject){.request = request,
+						      .plan = plan,
+						      .rates = fabric,
+						      .ends = fabric,
+						      .sw = sw},
+				    broken, sm);
 	pm_plan_free(plan);
 	pm_fabric_free(broken);
 	pm_fabric_free(fabric);
+	return status;
+}
+
+/* ---- Of the present fabric ---- */
+
+/* Marks all links and end ports of the plan. */
+static void mark_all(const struct pm_fabric *topology, uint8_t *marks)
+{
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		marks[i] =
+			topology->ports[i].num && (topology->ports[i].peer != PM_NONE ||
+						   topology->ports[i].host != PM_NO_HOST);
+}
+
+/* Finds the links in use, if those of state->there are. An exit status. */
+static int use_there(const struct pm_whatif_now *find, struct state *state)
+{
+	struct pm_error err;
+
+	return find->use(find->context, state->there, state->usable, &err)
+		       ? cli_refuse(&err)
+		       : EXIT_FINE;
+}
+
+/* Fills both states; failed: the ports of --fail, or none. An exit status. */
+static int find_usable(const struct pm_whatif_now *find, const struct pm_ports *failed,
+		       struct state *before, struct state *after)
+{
+	size_t size = find->plan->topology->num_ports;
+	struct state *states[] = {before, after};
+	int status = EXIT_FINE;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		states[i]->there = malloc(size);
+		if (!states[i]->there)
+			cli_no_memory();
+		memcpy(states[i]->there, find->there, size);
+		states[i]->detours = (struct pm_detours){
+			.sm = find->sm == PM_NONE
+				      ? PM_NONE
+				      : pm_plan_place(find->plan, find->fabric, find->sm),
+			.switches = find->connect_roots,
+			.spare = states[i]->there,
+		};
+	}
+	pm_whatif_now_fail(find->plan, find->fabric, failed->list, failed->num,
+			   after->there);
+	if (failed->num) {
+		status = use_there(find, before);
+	} else {
+		mark_all(find->plan->topology, before->there);
+		memcpy(before->usable, before->there, size);
+	}
+	return status ? status : use_there(find, after);
+}
+
+static int make_present(struct whatif_present *now, const struct request *request)
+{
+	const struct pm_plan *plan = now->present.plan;
+	struct subject subject = {.request = request,
+				  .plan = plan,
+				  .rates = plan->topology,
+				  .ends = now->present.fabric,
+				  .now = now};
+	struct pm_whatif_now find = {.connect_roots = request->fabric.connect_roots};
+	struct pm_ports failed = {0};
+	struct state before, after;
+	int status = find_named_switch(plan->topology, plan, request->table, &subject.sw);
+
+	if (!status)
+		status = whatif_present_fail(now, &request->failed, request->output.quiet,
+					     &failed);
+	if (status)
+		goto out;
+	new_state(&before, plan);
+	new_state(&after, plan);
+	whatif_present_find(now, &find);
+	status = find_usable(&find, &failed, &before, &after);
+	if (!status)
+		status = write_both(&subject, &before, &after, json_null());
+	free_state(&before);
+	free_state(&after);
+out:
+	free(failed.list);
+	return status;
+}
+
+/* folder: the plugin's, or NULL. */
+static int run_present(const char *folder, const struct request *request)
+{
+	struct whatif_present now = {.port = NULL};
+	int status = whatif_present_open(folder, &now);
+
+	if (!status)
+		status = make_present(&now, request);
+	whatif_present_close(&now);
 	return status;
 }
 
@@ -435,6 +583,10 @@ static const struct cli_option options[] = {
 	{'S', "switch", "NAME", "the switch (default: the first leaf)",
 	 CLI_MEMBER(struct request, table)},
 	CLI_FAIL(struct request, failed, "as in portmajor whatif"),
+	{0, "now", NULL,
+	 "instead of NETLIST: the fabric of the OpenSM on this machine, or of FOLDER, as it is. "
+	 "Without --fail it is compared with the plan's, in which nothing is missing",
+	 CLI_MEMBER(struct request, now)},
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, sm)},
 	CLI_GROUPS(struct request, groups,
@@ -447,28 +599,41 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "table [OPTION]... NETLIST [--fail WHAT[:PORT]]...",
+	.synopsis = "table [OPTION]... NETLIST [--fail WHAT[:PORT]]...\n"
+		    "table [OPTION]... --now [FOLDER] [--fail WHAT[:PORT]]...",
 	.about =
 		"Prints the flows that each port of a switch carries, every host sending "
 		"to every LID of a host, before and after a failure, and what of the table changes.",
 	.options = options,
-	.min_operands = 1,
 	.max_operands = 1,
 };
+
+/* Why options exclude each other, or NULL. */
+static const char *check_operand(const struct request *request, const char *operand)
+{
+	if (!request->now && !operand)
+		return "a netlist is missing, or --now";
+	if (request->now && (request->sm || cli_groups_named(&request->groups)))
+		return "--now excludes --sm, --groups and --ipoib";
+	return cli_groups_misused(&request->groups);
+}
 
 int cmd_table(int argc, char **argv)
 {
 	struct request request = {.failed.list = calloc((size_t)argc, sizeof(char *))};
+	const char *operand, *reason;
 	int status;
 
 	if (!request.failed.list)
 		cli_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
-	if (status < 0 && cli_groups_misused(&request.groups))
-		status = cli_command_misused(&command,
-					     cli_groups_misused(&request.groups));
+	operand = status < 0 && optind < argc ? argv[optind] : NULL;
+	reason = status < 0 ? check_operand(&request, operand) : NULL;
+	if (reason)
+		status = cli_command_misused(&command, reason);
 	if (status < 0)
-		status = run_table(argv[optind], &request);
+		status = request.now ? run_present(operand, &request)
+				     : run_table(operand, &request);
 	free(request.failed.list);
 	return status;
 }

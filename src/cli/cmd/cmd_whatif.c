@@ -297,14 +297,12 @@ static json_t *now_settings(const struct request *request,
 static int find_now(const struct request *request, const struct whatif_present *now,
 		    struct pm_ports *ports, json_t **took)
 {
-	const struct pm_fabric *fabric = now->present.fabric;
-	const struct pm_plan *plan = now->present.plan;
-	int status;
+	int status =
+		whatif_present_fail(now, &request->failed, request->output.quiet, ports);
 
-	if (!request->output.quiet)
-		cli_failed_print(fabric, plan, &request->failed);
-	status = cli_failures_add(fabric, plan, &request->failed, ports);
-	return status ? status : cli_took_json(fabric, plan, &request->failed, took);
+	return status ? status
+		      : cli_took_json(now->present.fabric, now->present.plan,
+				      &request->failed, took);
 }
 
 /* The names of nodes that are marked; NULL without memory. */
@@ -369,7 +367,7 @@ static int run_now(const struct request *request)
 	struct whatif_present now = {.port = NULL};
 	struct pm_ports ports = {0};
 	json_t *took = NULL;
-	int status = whatif_present_open(&now);
+	int status = whatif_present_open(NULL, &now);
 
 	if (!status)
 		status = find_now(request, &now, &ports, &took);

@@ -212,6 +212,31 @@ static void put_masters_first(struct cli_ports *ports)
 	}
 }
 
+/* Adds the port of a folder, which is taken over. An exit status. */
+static int add_port(struct cli_ports *ports, char *folder, bool changes)
+{
+	struct cli_port *port = &ports->list[ports->num++];
+	int status;
+
+	port->fd = port->lock = -1;
+	port->folder = folder;
+	status = open_port(port, changes);
+	return status ? status : read_files(port);
+}
+
+int cli_ports_open_folder(const char *folder, struct cli_ports *ports)
+{
+	size_t length = strlen(folder);
+
+	while (length > 1 && folder[length - 1] == '/')
+		length--;
+	*ports = (struct cli_ports){.list = calloc(1, sizeof(*ports->list))};
+	if (!ports->list)
+		cli_no_memory();
+	ports->wanted = cli_text_make("%.*s/", (int)length, folder);
+	return add_port(ports, cli_text_make("%s", ports->wanted), false);
+}
+
 int cli_ports_open(bool changes, struct cli_ports *ports)
 {
 	struct cache_paths folders;
@@ -226,14 +251,8 @@ int cli_ports_open(bool changes, struct cli_ports *ports)
 	if (!ports->list)
 		cli_no_memory();
 	for (size_t i = 0; i < folders.count && !status; i++) {
-		struct cli_port *port = &ports->list[ports->num++];
-
-		port->fd = port->lock = -1;
-		port->folder = folders.path[i];
+		status = add_port(ports, folders.path[i], changes);
 		folders.path[i] = NULL;
-		status = open_port(port, changes);
-		if (!status)
-			status = read_files(port);
 	}
 	put_masters_first(ports);
 	cache_paths_free(&folders);

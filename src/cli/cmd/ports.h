@@ -38,6 +38,9 @@ struct cli_ports {
  * status, with a message. The caller frees *ports in any case.
  */
 int cli_ports_open(bool changes, struct cli_ports *ports);
+
+/* The same for the port of one folder, without changes. */
+int cli_ports_open_folder(const char *folder, struct cli_ports *ports);
 void cli_ports_free(struct cli_ports *ports);
 
 /* Whether OpenSM runs there, is the master and, with `routes`, not in shadow mode. */

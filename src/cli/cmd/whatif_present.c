@@ -5,9 +5,10 @@
 #include "json.h"
 #include "output.h"
 
-int whatif_present_open(struct whatif_present *now)
+int whatif_present_open(const char *folder, struct whatif_present *now)
 {
-	int status = cli_ports_open(false, &now->ports);
+	int status = folder ? cli_ports_open_folder(folder, &now->ports)
+			    : cli_ports_open(false, &now->ports);
 
 	for (size_t i = 0; i < now->ports.num && !now->port; i++)
 		if (present_is_known(&now->ports.list[i]))
@@ -40,6 +41,17 @@ void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find)
 	now->drains = (struct present_drains){&now->present, &now->port->kept.drains};
 	find->use = present_use_by;
 	find->context = &now->drains;
+}
+
+int whatif_present_fail(const struct whatif_present *now, const struct cli_failed *failed,
+			bool quiet, struct pm_ports *ports)
+{
+	const struct pm_fabric *fabric = now->present.fabric;
+	const struct pm_plan *plan = now->present.plan;
+
+	if (!quiet)
+		cli_failed_print(fabric, plan, failed);
+	return cli_failures_add(fabric, plan, failed, ports);
 }
 
 json_t *whatif_present_json(const struct whatif_present *now)
