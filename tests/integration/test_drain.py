@@ -833,6 +833,19 @@ class Now(DrainCase):
         self.assertEqual(names[:3], ["h7-1", None, "h7-3"])
         self.lab.event("back", "h7-2")
 
+    def test_recabled(self):
+        """A link in the port of a host that is missing now is there."""
+        fabric, netlist = self.lab.fabric, self.lab.fabric.netlist
+        peer = netlist.nodes["leaf6"].ports[22]
+        for end in ("h6-4", 1), ("leaf6", 22):
+            fabric.unlink(*end)
+        fabric.console(f'Link "leaf6"[4] "{peer[0]}"[{peer[1]}]')
+        simlab.poll_until(lambda: (self.state()["changed"] or {"count": 0})["count"] == 1 and
+                          self.state()["missing"]["hosts"] == 1, 60, "the recabled link")
+        now = self.table("--now")
+        self.assertEqual(self.links(now, lambda p: not p["usable"]), [])
+        self.assertIn(("leaf6", 4), self.links(now, lambda p: p["after"]))
+
     def test_plan_file(self):
         """check and drain -n of a dump of this fabric use the plugin's files by themselves."""
         self.degrade()

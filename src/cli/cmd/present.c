@@ -87,6 +87,13 @@ static void mark_end(struct present *present, uint32_t port)
 		mark_away(present, p);
 }
 
+/* Whether a missing host's last place is a link between switches now. */
+static bool is_taken(const struct pm_fabric *topology, const json_t *part, uint32_t port)
+{
+	return !strcmp(cli_json_text(part, "kind"), "host") && port != PM_NONE &&
+	       topology->ports[port].peer != PM_NONE;
+}
+
 /* Marks missing parts of the state, which may be newer than the fabric. */
 static void mark_missing(struct present *present, const json_t *state)
 {
@@ -96,8 +103,12 @@ static void mark_missing(struct present *present, const json_t *state)
 	size_t i, k;
 
 	json_array_foreach(parts, i, part)
-		json_array_foreach(json_object_get(part, "ends"), k, end)
-			mark_end(present, find_end(topology, end));
+		json_array_foreach(json_object_get(part, "ends"), k, end) {
+			uint32_t port = find_end(topology, end);
+
+			if (!is_taken(topology, part, port))
+				mark_end(present, port);
+		}
 }
 
 uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state)
