@@ -4,8 +4,6 @@
 
 #include "prometheus.h"
 
-#include <portmajor/files/requests.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -225,22 +223,15 @@ static void print_build(FILE *out, const json_t *document, const char *labels)
 		plugin ? plugin : "", opensm ? opensm : "");
 }
 
-/* The list may have fewer links than there are. */
 static void print_degraded(FILE *out, const json_t *document, const char *labels)
 {
-	const json_t *count = state_member(document, "degraded_links", "count"), *link;
-	json_int_t left = json_integer_value(count);
-	size_t i;
-
-	if (!json_is_integer(count))
+	if (!json_is_integer(state_member(document, "degraded_links", "count")))
 		return;
-	json_array_foreach(state_member(document, "degraded_links", "list"), i, link)
-		left -= pm_request_is_drained(document, link, "out");
 	prometheus_print_head(out, "portmajor_degraded_links",
 			      "Links between switches that are slower than their "
 			      "neighbours and not drained");
 	fprintf(out, "portmajor_degraded_links{%s} %" JSON_INTEGER_FORMAT "\n", labels,
-		left);
+		finding_count_degraded(document));
 }
 
 int state_print_metrics(FILE *out, const void *arg)
@@ -266,6 +257,7 @@ int state_print_metrics(FILE *out, const void *arg)
 		print_tally(out, &tallies[i], document, labels);
 	print_flap_counts(out, document, labels);
 	print_degraded(out, document, labels);
+	finding_print_metrics(out, document, labels);
 	activity_print_metrics(out, document, labels);
 	return 0;
 }

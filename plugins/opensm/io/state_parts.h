@@ -5,6 +5,7 @@
  *     state.c            notes of events, handing over, begin and end
  *     state_document.c   the document
  *     state_metrics.c    metrics of the document
+ *     finding_metrics.c  metrics of what `portmajor status` finds in it
  *     state_write.c      the writer's rounds
  */
 #ifndef PORTMAJOR_STATE_PARTS_H
@@ -149,5 +150,13 @@ json_t *state_make_sweep(const struct state *state);
 
 /* Prints the metrics of a document (arg); 0. */
 int state_print_metrics(FILE *out, const void *document);
+
+/* ---- finding_metrics.c ---- */
+
+/* Slow links between switches that are not drained. */
+json_int_t finding_count_degraded(const json_t *document);
+
+/* Prints the numbers of findings. */
+void finding_print_metrics(FILE *out, const json_t *document, const char *labels);
 
 #endif
