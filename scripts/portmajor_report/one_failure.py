@@ -112,6 +112,13 @@ def draw_lines(pairs, at, name):
     return Markup(f'<path class="{name}" d="{data}"/>') if data else Markup("")
 
 
+def draw_switch(place, mark, name, told):
+    x, y, width = place
+    return Markup('<rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" data-name="{}">'
+                  '<title>{}</title></rect>').format(mark, x - width / 2, y, width, NODE, name,
+                                                     told)
+
+
 def pairs_of(links):
     """Pairs of switches with a failed link, and gains of the others: the most of each pair."""
     failed, gains = set(), collections.Counter()
@@ -143,11 +150,8 @@ def draw_tree(table, links, cut_off):
             draw_lines([pair for pair in shown if gains[pair] == most], at, "gains most"),
             draw_lines(failed, at, "fails")]
     for i, switch in enumerate(table["switches"]):
-        x, y, width = at[i]
-        body.append(Markup('<rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
-                           'data-name="{}"><title>{}</title></rect>').format(
-            mark_of(switch, cut_off), x - width / 2, y, width, NODE, label_of(switch),
-            label_of(switch)))
+        body.append(draw_switch(at[i], mark_of(switch, cut_off), label_of(switch),
+                                label_of(switch)))
     height = names[-1][1] + NODE + 4
     return {"height": height, "levels": names, "failed": len(failed), "gain": most,
             "shown": len(shown), "more": len(gains) - len(shown), "wide": WIDTH,

@@ -91,6 +91,10 @@ function search() {
 	const limit = words.length ? MORE : 0;
 	document.querySelectorAll("table:not(#worst, #cuts, .detour) > tbody > tr").forEach(row =>
 		row.classList.toggle("hidden", !matches(row.textContent)));
+	document.querySelectorAll("details").forEach(function (list) {
+		list.dataset.open ??= list.open ? "yes" : "no";
+		list.open = words.length ? !!list.querySelector("tbody > tr:not(.hidden)") : list.dataset.open === "yes";
+	});
 	cuts && cuts.list(limit);
 	mark(costs ? costs.list(limit) : []);
 	told.textContent = words.length && costs ? costs.number.toLocaleString("en") + " failures match" : "";
@@ -147,15 +151,19 @@ function drawDetour(name, links) {
 	detour.querySelector("svg").replaceChildren(...shapes);
 }
 
+// As it is, parts are out of paths; elsewhere they fail.
+const isNow = detour && detour.parentElement.dataset.out !== "failed";
+
 function sumUpDetour(name, links) {
 	const failed = links.filter(link => !link[3]), usable = links.filter(link => link[3]);
 	const more = usable.reduce((sum, link) => sum + link[5] - link[4], 0);
 	if (!failed.length)
-		return name + ": none of its links fails." + (Math.max(0, ...links.map(gainOf)) ? " They carry detours of others." : " Its traffic stays where it is.");
+		return name + (isNow ? ": all of its links are in use." : ": none of its links fails.") + (Math.max(0, ...links.map(gainOf)) ? " They carry detours of others." : " Its traffic stays where it is.");
 	const lost = failed.reduce((sum, link) => sum + link[4], 0), names = failed.map(link => `port ${link[0]} to ${loads.names[link[2]]}`);
 	const what = names.length > 3 ? names.length + " links" : names.join(", ");
-	return `${name}: ${what} fail${names.length > 1 ? "" : "s"}, which carried ${flows(lost)} flows up; ` +
-		(usable.length ? `its other links carry ${flows(more)} more.` : "none is left.");
+	const verb = isNow ? (names.length > 1 ? " are out of paths" : " is out of paths") : (names.length > 1 ? " fail" : " fails");
+	return `${name}: ${what}${verb}, which carried ${flows(lost)} flows up; ` +
+		(usable.length ? `its other links carry ${flows(Math.abs(more))} ${more < 0 ? "fewer" : "more"}.` : "none is left.");
 }
 
 function fillDetour(links) {
@@ -164,7 +172,7 @@ function fillDetour(links) {
 	body.replaceChildren();
 	for (const link of order.slice(0, LISTED)) {
 		const row = body.insertRow(), [port, plane, to, usable, ...n] = link;
-		const change = (before, after) => usable ? `${flows(after)} (${signed(after - before)})` : "failed, was " + flows(before);
+		const change = (before, after) => usable ? `${flows(after)} (${signed(after - before)})` : (isNow ? "out, was " : "failed, was ") + flows(before);
 		const cells = [`${port} to ${loads.names[to]}`, plane, change(n[0], n[1]), change(n[2], n[3])];
 		cells.forEach((text, i) => addCell(row, text, heads[i], i ? "" : "text"));
 	}
@@ -205,7 +213,10 @@ maps.forEach(function (map) {
 		choose(chosen[0] + step[0], chosen[1] + step[1]);
 	});
 });
-document.querySelectorAll("#wires rect").forEach(part => part.addEventListener("click", function () {
+const named = document.getElementById("named");
+document.querySelectorAll(".wires rect").forEach(part => part.addEventListener("click", function () {
+	if (named)
+		named.textContent = part.querySelector("title").textContent;
 	const row = loads ? loads.rows.findIndex(leaf => leaf[0] === part.dataset.name) : -1;
 	choose(row, chosen[1]);
 }));

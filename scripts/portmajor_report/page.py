@@ -6,11 +6,11 @@ import pathlib
 
 import jinja2
 
-from . import engines, failures, job, one_failure, status, tables, traffic, tree
+from . import engines, fabric_now, failures, job, one_failure, status, tables, traffic, tree
 from .errors import describe
 from .words import count, visible
 
-DRAWN = ("table", "tries", "whatif", "sweep", "engines", "status", "plan",
+DRAWN = ("now", "table", "tries", "whatif", "sweep", "engines", "status", "plan",
          "cutoff", "curves", "job")  # schemas; others are listed
 
 
@@ -33,6 +33,7 @@ def make_report(documents, title):
         "title": title, "table": None, "tree": None, "lfts": None, "loads": None, "one": None,
         "sums": describe(found["whatif"], one_failure.sum_up),
         "failures": failures.describe_failures(groups) if groups else None,
+        "now": describe(found["now"], fabric_now.describe_now),
         "states": describe(found["status"], status.describe_status),
         "plans": describe(found["plan"], status.describe_plan),
         "outages": describe(found["cutoff"], traffic.describe_outage),
@@ -47,6 +48,8 @@ def make_report(documents, title):
     if orders:
         add_tables(report, orders, [row for group in groups for row in group["rows"]],
                    found["whatif"])
+    shown = [report["one"]] if report["one"] else report["now"]
+    report["shown_map"] = shown[0]["map"] if shown else None  # the script's
     return report
 
 

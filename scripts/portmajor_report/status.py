@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What `portmajor status --json` and `plan --json` printed, and anything else."""
 
+import collections
 import datetime
 import math
 
@@ -13,14 +14,25 @@ def describe_event(event):
             f"least {event['least']:,}; {event['milliseconds']:.1f} ms") if event else "none"
 
 
+def items(state, member, key="list"):
+    """A list in a member that may be null, or missing from older plugins."""
+    return (state.get(member) or {key: []})[key]
+
+
+def name_end(end):
+    """leaf5[20], or leaf5 of port 0; older plugins have no name of some."""
+    name = end.get("label") or end.get("name") or end["guid"]
+    return f"{name}[{end['port']}]" if end.get("port") else name
+
+
 def name_link(ends):
     """leaf5[20]-s1-line0[6]"""
-    return "-".join(f"{label_of(end) or end['guid']}[{end['port']}]" for end in ends)
+    return "-".join(map(name_end, ends))
 
 
 def clock(seconds):
-    when = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
-    return when.strftime("%Y-%m-%d %H:%M:%S UTC")
+    """In the time of this machine, as `portmajor status` has it."""
+    return datetime.datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def describe_multicast(groups, total):
@@ -66,19 +78,123 @@ def state_rows(document):
     ]
 
 
+# ---------------------------------------------------------------------- parts that are not well
+
+OPEN = 8  # rows of a list that are not folded
+FOLDED = ("Behind missing parts, may be whole", "Missing, acknowledged", "Went down lately")
+
+
+def name_host(ends, name):
+    """host h3-3 at leaf3[3]"""
+    places = [name_end(end) for end in ends if not end.get("host")]
+    return " at ".join([f"host {name}" if name else "host", *places])
+
+
+def name_missing(part):
+    if part["kind"] == "switch":
+        return name_end(part["ends"][0])
+    return name_link(part["ends"]) if part["kind"] == "link" else \
+        name_host(part["ends"], part.get("host"))
+
+
+def list_missing(state):
+    """Of missing parts: those beside present ones, those behind, and acknowledged ones."""
+    heads = ["part", "hosts with it", "links with it", "since"]
+    rows = collections.defaultdict(list)
+    order = {"switch": 0, "link": 1, "host": 2}
+    for part in sorted(items(state, "missing", "parts"), key=lambda part: order[part["kind"]]):
+        kind = "Missing, acknowledged" if part["acknowledged"] else \
+            "Behind missing parts, may be whole" if part.get("behind") else "Missing"
+        with_it = [part[key] if part["kind"] == "switch" and part[key] else ""
+                   for key in ("hosts", "links")]
+        rows[kind].append([name_missing(part), *with_it, clock(part["since"])])
+    return {kind: (heads, rows[kind]) for kind in rows}
+
+
+def list_flaps(state):
+    """Links that went down lately: on hold, and others."""
+    heads = ["link", "state", "times down", "seconds left"]
+    rows = collections.defaultdict(list)
+    for link in state["flapping"]:
+        held = link["state"] in ("on-hold", "needed")
+        rows["On hold" if held else "Went down lately"].append(
+            [name_link(link["ends"]), link["state"], link["downs"],
+             math.ceil(link["left_ms"] / 1000)])
+    return {kind: (heads, rows[kind]) for kind in rows}
+
+
+def list_drains(state):
+    return ["part", "state", "since", "until", "by", "reason"], [
+        [name_end(drain), drain["state"], clock(drain["since"]),
+         clock(drain["until"]) if drain["until"] else "", drain["by"] or "",
+         drain["reason"] or ""] for drain in items(state, "drained")]
+
+
+def list_changes(state):
+    return ["part", "what", "what was there", "since"], [
+        [name_link(change["ends"]), change["kind"] + ", acknowledged" * change["acknowledged"],
+         name_was(change), clock(change["since"])] for change in items(state, "changed")]
+
+
+def name_was(change):
+    """What was drawn there: ends of links, the place of a host, a GUID."""
+    was = change["was"] if isinstance(change["was"], list) else [change["was"]]
+    return ", ".join(one if isinstance(one, str) else name_end(one) for one in was if one)
+
+
+def list_errors(state):
+    kinds = ("symbol_errors", "link_recoveries", "link_downed", "receive_errors")
+    return ["port", *(kind.replace("_", " ") for kind in kinds)], [
+        [name_link(port["ends"]), *(port[kind] for kind in kinds)]
+        for port in items(state, "port_errors")]
+
+
+def list_slow(state, member):
+    return ["link", "width and speed", "neighbours"], [
+        [name_link(link["ends"]), link["link"], link["neighbours"]]
+        for link in items(state, member)]
+
+
+def describe_lists(state):
+    """What needs somebody comes first, see fold()."""
+    flaps, gone = list_flaps(state), list_missing(state)
+    hosts = [[name_host(host["ends"], host["host"]), host["downs"],
+              f"{clock(host['first'])} to {clock(host['last'])}"]
+             for host in items(state, "flapping_hosts")]
+    lists = {
+        "On hold": flaps.get("On hold"),
+        "Missing": gone.get("Missing"),
+        "Behind missing parts, may be whole": gone.get("Behind missing parts, may be whole"),
+        "Recabled, moved or replaced": list_changes(state),
+        "Hosts whose links flap": (["host", "times down", "when"], hosts),
+        "Slower than their neighbours": list_slow(state, "degraded_links"),
+        "Hosts slower than their neighbours": list_slow(state, "degraded_hosts"),
+        "With errors in the last hour": list_errors(state),
+        "Drained": list_drains(state),
+        "Missing, acknowledged": gone.get("Missing, acknowledged"),
+        "Went down lately": flaps.get("Went down lately")}
+    return [fold(title, *found) for title, found in lists.items() if found and found[1]]
+
+
+def fold(title, heads, rows):
+    """{title, first, rest, summary}: a list's first rows, and others, folded; or None."""
+    used = [i for i in range(len(heads)) if any(row[i] != "" for row in rows)]
+    words = [at for at, i in enumerate(used) if any(isinstance(row[i], str) and row[i]
+                                                    for row in rows)]
+    cut = 0 if title in FOLDED and len(rows) > OPEN else OPEN
+    first, rest = [part and table("list", [heads[i] for i in used],
+                                  [[row[i] for i in used] for row in part], words=words)
+                   for part in (rows[:cut], rows[cut:])]
+    title = f"{title}: {len(rows):,}"
+    return {"title": title, "first": first or None, "rest": rest or None,
+            "summary": f"{len(rows) - cut:,} more" if cut else title}
+
+
 def describe_status(document):
-    """{findings, table, links, slow}: links and slow are tables, or None."""
+    """{findings, table, lists}"""
     state = document["state"]
-    links = [[name_link(link["ends"]), link["state"], link["downs"],
-              math.ceil(link["left_ms"] / 1000)] for link in state["flapping"]]
-    slow = [[name_link(link["ends"]), link["link"], link["neighbours"]]
-            for link in (state.get("degraded_links") or {"list": []})["list"]]
-    return {"findings": list(document["findings"]),
-            "table": table("state", ["", ""], state_rows(document), words=(1,)),
-            "links": links and table("links", ["link that went down lately", "state",
-                                               "times down", "seconds left"], links, words=(1,)),
-            "slow": slow and table("slow", ["link below its neighbours'", "width and speed",
-                                            "neighbours"], slow, words=(1, 2))}
+    return {"findings": list(document["findings"]), "lists": describe_lists(state),
+            "table": table("state", ["", ""], state_rows(document), words=(1,))}
 
 
 def describe_plan(document):

@@ -66,6 +66,44 @@ BROKEN = """(() => {
 })()"""
 
 
+# Text that lies on other text, or on a switch of the tree.
+OVERLAPS = """(() => {
+	const boxes = [], found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walk.nextNode()) {
+		const element = walk.currentNode.parentElement, folded = element.closest("details:not([open])");
+		if (!walk.currentNode.data.trim() || !element.getClientRects().length || (folded && !element.closest("summary")) ||
+			getComputedStyle(element).visibility !== "visible" || element.closest(".find"))
+			continue;
+		const range = document.createRange();
+		range.selectNodeContents(walk.currentNode);
+		for (const box of range.getClientRects())
+			boxes.push([box, walk.currentNode.data.trim().slice(0, 40)]);
+	}
+	const texts = boxes.length;
+	for (const part of document.querySelectorAll(".wires rect"))
+		boxes.push([part.getBoundingClientRect(), part.dataset.name]);
+	for (let i = 0; i < texts; i++)
+		for (let j = i + 1; j < boxes.length; j++) {
+			const [a, b] = [boxes[i][0], boxes[j][0]];
+			if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
+				found.push(boxes[i][1] + " / " + boxes[j][1]);
+		}
+	return found;
+})()"""
+
+# Luminance of each colour in the key of heat maps, as it is seen.
+STEPS = """(() => {
+	const parse = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
+	const part = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+	const under = parse(getComputedStyle(document.body).backgroundColor);
+	return Array.from(document.querySelectorAll(".key i.step"), step => {
+		const top = parse(getComputedStyle(step).backgroundColor);
+		const [r, g, b] = under.slice(0, 3).map((c, i) => part(top[i] * top[3] + c * (1 - top[3])));
+		return [step.className.replace("step ", ""), 0.2126 * r + 0.7152 * g + 0.0722 * b];
+	});
+})()"""
+
+
 class BrowserError(Exception):
     """Chromium says no, or nothing."""
 

@@ -9,6 +9,7 @@ import unittest
 
 import labtest
 import pmlab
+import test_report
 
 
 class Swift(labtest.LabCase):
@@ -97,6 +98,17 @@ class Big(Swift):
 
     def test_host(self):
         self.lose_and_back("h7-3", blocks=0, spread=2, gone=324)
+
+    @unittest.skipIf(test_report.modules_missing(), "no jinja2 here")
+    def test_page(self):
+        """The page of the running fabric stays small."""
+        page = self.folder / "now.html"
+        self.lab.event("lose", "s0-*")
+        done = test_report.report("-o", page, pmlab.kept(self.lab.osm.cache_dir, "state").parent)
+        self.lab.event("back", "s0-*")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("behind missing ones (9)", page.read_text("utf-8"))
+        self.assertLess(page.stat().st_size, 1e6)
 
     def test_host_replaced(self):
         def replace():

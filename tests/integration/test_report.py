@@ -14,15 +14,18 @@ import re
 import shutil
 import subprocess
 import unittest
+from unittest import mock
 
 import browser
 import labtest
 import pmlab
+import simlab
+import test_status
 
 REPORT = pmlab.ROOT / "scripts" / "portmajor-report"
 SHOTS = pmlab.BUILD / "report-screenshots"
 PYTHON = "/usr/bin/python3"  # Debian's, for which python3-jinja2 is
-WIDTHS = (360, 820, 1280)  # a phone, a tablet, a desk
+WIDTHS = (360, 768, 1400)  # a phone, a tablet, a desk
 PRINTED = (703, 950)  # a Letter page without its margins of 14 mm, in CSS pixels
 
 # Names that break what does not escape: HTML, scripts, mathtext, JSON, control characters.
@@ -128,6 +131,43 @@ class Making(labtest.Folders):
         self.assertEqual(report(self.netlist, "-o", own).returncode, 0)
         self.assertEqual(self.page.read_bytes(), own.read_bytes())
 
+    def pretend(self, *statuses, table="portmajor: table: no plan"):
+        """A command that has these states of OpenSMs on this machine, and no tables."""
+        documents = []
+        for number, state in enumerate(statuses):
+            folder = self.folder / f"portmajor.{number}"
+            folder.mkdir(exist_ok=True)
+            documents.append({**status_of(port_guid=f"0x{number}", managers=[], time=0,
+                                          sm_since=0, **state.pop("state", {})),
+                              "file": str(folder / "state"), "running": True, "master": None,
+                              "missing_nodes": None, **state})
+        (self.folder / "status").write_text("\n".join(map(json.dumps, documents)), "utf-8")
+        command = self.folder / "portmajor"
+        command.write_text("#!/bin/sh\n[ $1 = status ] && exec cat "
+                           f"{self.folder / 'status'}\necho '{table}' >&2\nexit 3\n", "ascii")
+        command.chmod(0o755)
+        done = subprocess.run([PYTHON, str(REPORT), "--portmajor", str(command), "-o",
+                               str(self.page)], capture_output=True, text=True, check=False)
+        return done, self.page.read_text("utf-8") if not done.returncode else ""
+
+    def test_which_fabric(self):
+        """That of the master; what others of this machine have found is said, too."""
+        dead = {"running": False, "master": "0x1", "findings": ["OpenSM was killed"]}
+        done, page = self.pretend(dead, {})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("OpenSM of port 0x0: OpenSM was killed", page)
+        self.assertIn("1 finding<", page)
+        self.assertIn("Fabric of port 0x1", page)
+        self.assertIn("Nothing is drawn: table: no plan", page)
+        two = {"findings": ["two masters"], "master": "0x1"}, \
+            {"findings": ["two masters"], "master": "0x0"}
+        done, page = self.pretend(*two)
+        self.assertEqual((done.returncode, done.stderr), (3, (
+            "portmajor-report: several OpenSM run here, give the folder of one: "
+            f"{self.folder}/portmajor.0 {self.folder}/portmajor.1\n")))
+        done, page = self.pretend({"running": False, "findings": ["OpenSM has ended"]})
+        self.assertIn("OpenSM does not run, last written", page)
+
     def test_netlists_called_txt(self):
         """They are read as under any other name; JSON in a .txt file is JSON."""
         text = self.folder / "a.txt"
@@ -227,10 +267,21 @@ class Browsed(labtest.Folders):
                                      "rgb(255, 255, 255)")
                     self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
                     self.assertEqual(self.browser.run(browser.BROKEN), [])
+                    self.assertEqual(self.browser.run(browser.OVERLAPS), [])
+                    self.check_steps(1.6 if dark else 1.3)
                     judged = self.browser.run(browser.LEGIBILITY)
                     self.assertGreater(len(judged), 20)
                     self.assertEqual([row for row in judged if row[1] < 4.5], [])
                     self.assertEqual([row for row in judged if row[2] < 10.2], [])
+
+    def check_steps(self, least):
+        """Loads above the usual are told from it, and from each other, by lightness."""
+        steps = dict(self.browser.run(browser.STEPS))
+        hot = [steps[name] for name in sorted(steps) if name[0] == "h"]
+        for light in hot:
+            dark, light = sorted((steps["g4"], light))
+            self.assertGreater((light + 0.05) / (dark + 0.05), least)
+        self.assertIn(hot, (sorted(set(hot)), sorted(set(hot), reverse=True)))
 
     def check_print(self):
         """On paper all rows are there, on white, whatever was searched for."""
@@ -371,6 +422,8 @@ class Pages(Browsed):
             cell.className.trim(), ...["--o", "--u"].map(name =>
             Number(cell.style.getPropertyValue(name)))])"""
         self.browse(self.write("grey", netlist))
+        self.assertNotIn("Failure of", self.text())  # nobody asked for one
+        self.assertEqual(self.drawn(".fails"), 0)
         self.assertEqual({tuple(row[1:]) for row in self.browser.run(paint)}, {("", 0, 0)})
         self.assertIn("none cuts off more than its own hosts; at most 36 writes", self.text("p"))
         netlist = pmlab.generate(self.folder / "odd.net", "two-level", 18, 6, 6, 3)
@@ -542,8 +595,8 @@ class Pages(Browsed):
         self.assertIn(["multicast", "3 groups, 2 trees, 1 of them down and up again; members in "
                        "none 4; MFT blocks sent 1,234, acked 1,233"], self.rows("state"))
         self.assertEqual(self.text(".finding"), "OpenSM has fallen back to updn")
-        self.assertEqual(self.rows("links"), [["leaf0[5]-0x2[7]", "on-hold", "4", "2"]])
-        self.assertEqual(self.rows("slow"), [["leaf1[6]-0x2[8]", "1xQDR", "4xQDR"]])
+        self.assertEqual(self.rows("list"), [["leaf0[5]-0x2[7]", "on-hold", "4", "2"],
+                                             ["leaf1[6]-0x2[8]", "1xQDR", "4xQDR"]])
         self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes",
                       self.text("p"))
         self.assertIn("1 (spine1, link 0)", [row[0] for row in self.rows("planes")])
@@ -711,7 +764,6 @@ class Pages(Browsed):
             done = report("--traffic", good, path, "-o", self.folder / "never.html")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
             self.assertIn(message, done.stderr)
-        self.assertEqual(report("-o", self.folder / "never.html").returncode, 2)
 
     def test_sets_without_the_laboratory(self):
         """Another package has it: all else is shown without it."""
@@ -746,6 +798,152 @@ class Pages(Browsed):
                                "traffic.json": "portmajor-lab-traffic"}.get(name, name),
                               done.stderr)
                 self.assertFalse(pathlib.Path(self.folder / "never.html").exists())
+
+
+class Running(Browsed):
+    """The page of a fabric that OpenSM runs: what status says is so, and nothing else."""
+
+    def setUp(self):
+        self.net = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        test_status.slow_down(self.net, "leaf20:5", "1xQDR")
+        self.cache = self.folder / "cache"
+        self.cache.mkdir()
+        config = self.folder / "portmajor.conf"
+        config.write_text("flap_limit 1\nflap_hold 3600\n", "ascii")
+        self.lab = self.enterContext(pmlab.Lab(self.net, cache_dir=self.cache, conf={
+            "event_plugin_options": config}))
+        self.lab.bring_up()
+        self.enterContext(mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.cache)))
+
+    def status(self):
+        return json.loads(pmlab.run_cli("status", "--json").stdout)
+
+    def wait(self, wanted):
+        """Until the state is so."""
+        simlab.poll_until(lambda: wanted(self.status()["state"]), 60, "the state")
+
+    def show(self, name, *args):
+        """The page now, which says what status does."""
+        before = self.status()["findings"]
+        prom = pmlab.kept(self.cache, "portmajor.prom").read_text("ascii")
+        self.assertEqual(sum(map(int, re.findall(r"(?m)^portmajor_findings\{.*\} (\d+)$", prom))),
+                         len(before))
+        page = self.write(name, *args)
+        self.browse(page)
+        self.assertEqual(self.text(".finding").split("\n"), before)
+        self.assertNotIn("Failure of", self.text())
+        self.assertLess(page.stat().st_size, 500_000)
+        return page
+
+    def key(self):
+        """The key of the tree: words with their numbers."""
+        return self.text("#wires-key span").split("\n")
+
+    def marked(self, name):
+        return self.browser.run(f"""Array.from(document.querySelectorAll("#wires rect.{name}"),
+            part => part.dataset.name)""")
+
+    def titles(self):
+        """Lists of parts, and rows of each that are shown or folded."""
+        return self.browser.run("""Array.from(document.querySelectorAll("h3"), head =>
+            head.textContent).filter(text => / \\d+$|: /.test(text))""")
+
+    def degrade(self):
+        """A chassis is lost, a part drained, a link held, another acknowledged."""
+        for change in "lose", "back", "lose", "back":
+            self.lab.event(change, "leaf7:21")
+        self.wait(lambda state: [one["state"] for one in state["flapping"]] == ["on-hold"])
+        done = pmlab.run_cli("drain", "-q", "--wait", "60", "--reason", NASTY[0], "s5-fab0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for lost in "leaf9:22", "s0-*", "h15-*":
+            self.lab.event("lose", lost)
+        self.wait(lambda state: state["missing"]["total"] == {"switches": 3, "links": 73,
+                                                              "hosts": 18})
+        done = pmlab.run_cli("acknowledge", "leaf9:22")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait(lambda state: state["missing"]["acknowledged"] == 1)
+
+    def check_quiet(self):
+        """One host is slow: the page has this finding, and one map of loads without colours."""
+        self.wait(lambda state: state["degraded_hosts"] and state["degraded_hosts"]["count"] == 1)
+        page = self.show("now-quiet")
+        self.assertEqual(self.text("p.sum"), "1 finding")
+        self.assertEqual(self.key(), ["a host of it flaps, is slow or has errors (1)"])
+        self.assertEqual(self.marked("odd"), ["leaf20"])
+        self.assertEqual(self.browser.run('document.querySelectorAll("svg.map").length'), 1)
+        self.assertEqual((self.drawn("svg.map path"), self.drawn("svg.map path.g4"),
+                          self.drawn("#wires path.all"), self.drawn("#wires path:not(.all)")),
+                         (648, 648, 648 + 36, 0))
+        self.assertIn(["hosts", "648", "0", "1"], self.rows("parts"))
+        self.check_legible(page)
+
+    def check_degraded(self):
+        page = self.show("now-degraded", pmlab.kept(self.cache, "state").parent)
+        self.assertEqual(self.key(), [
+            "missing, acknowledged (1 link)", "missing (72 links)", "drained (36 links)",
+            "on hold (1 link)", "missing (2)", "behind missing ones (1)", "drained (1)",
+            "hosts of it are missing (1)", "a host of it flaps, is slow or has errors (1)"])
+        self.assertEqual([self.marked(name) for name in ("failed", "cut", "drained", "hosts")],
+                         [["s0-line0", "s0-line1"], ["s0-fab0"], ["s5-fab0"], ["leaf15"]])
+        self.assertEqual([self.drawn(f"#wires path.{name}") for name in
+                          ("fails", "pale", "held", "acked", "drained")], [36, 2, 1, 1, 2])
+        heads = self.browser.run("""Array.from(document.querySelectorAll(
+            "table.parts th"), head => head.textContent)""")
+        rows = {row[0]: dict(zip(heads, row)) for row in self.rows("parts")}
+        self.assertEqual(rows["chassis, as a whole"]["missing"], "1")
+        self.assertEqual(rows["links between levels 0 and 1"]["on hold"], "1")
+        self.assertEqual([row["missing"] for row in rows.values()],
+                         ["1", "1", "2", "0", "36", "36", "18"])
+        self.assertEqual(self.titles(), [
+            "On hold: 1", "Missing: 20", "Behind missing parts, may be whole: 1",
+            "Hosts slower than their neighbours: 1", "Drained: 1", "Missing, acknowledged: 1"])
+        lists = self.rows("list")
+        self.assertEqual(lists[0][:3], ["leaf7[21]-s2-line0[8]", "on-hold", "2"])
+        self.assertEqual([row[0] for row in lists[1:4]],
+                         ["s0-line0", "s0-line1", "host h15-1 at leaf15[1]"])
+        self.assertIn(NASTY[0], [row[-1] for row in lists])
+        self.assertIn("h15-[1-18]", self.text("code"))
+        # 36 links to the lost chassis, the one on hold and the acknowledged one.
+        self.assertEqual(self.drawn("svg.map.after path.fails"), 38)
+        self.assertIn("is out of paths, which carried 630 flows up", self.text("#detour p"))
+        flows = {(f"{switch['name']}[{port['port']}]", port["direction"]):
+                 (port["after"], port["before"]) for switch in json.loads(pmlab.run_cli(
+                     "table", "--json", "--now").stdout)["switches"] for port in switch["ports"]}
+        hottest = self.rows("hottest")
+        self.assertEqual(len(hottest), 8)
+        for name, way, now, whole, more in hottest:
+            end = re.findall(r"[^-\[]+-?[^-\[]*\[\d+\]", name)[way == "down"].removeprefix("-")
+            self.assertEqual(flows[end, way], (int(now), int(whole)))
+            self.assertEqual(more, f"{100 * (int(now) / int(whole) - 1):+.1f}%")
+        self.assertEqual([row[4] for row in hottest], sorted((row[4] for row in hottest),
+                                                             reverse=True))
+        self.find("h15-9")
+        self.assertIn("host h15-9 at leaf15[9]", [row[0] for row in self.rows("list")])
+        self.check_legible(page)
+
+    def check_failure(self):
+        """One that is asked for stands below, and is of the tables in force."""
+        told = json.loads(pmlab.run_cli("whatif", "--json", "-q", "--now", "--fail",
+                                        "s3-*").stdout)
+        self.browse(self.write("now-failure", "--fail", "s3-*"))
+        writes = told["total"]["blocks"]
+        self.assertRegex(self.text("p.sum"), rf"(?s)findings\nFailure of s3-\*: nobody cut off, "
+                         rf"busiest link .*%, {writes} writes")
+        self.assertEqual(self.drawn("svg.map.after path.fails"), 35)  # leaf9's is out already
+        self.assertEqual(self.drawn("svg.map.before path.fails"), 0)
+
+    def test_pages(self):
+        self.check_quiet()
+        self.degrade()
+        self.check_degraded()
+        self.check_failure()
+        self.lab.event("lose", "s*-fab0")
+        self.wait(lambda state: state["missing"]["total"]["hosts"] == 18 + 324)
+        page = self.show("now-tops-lost")
+        self.assertEqual((len(self.marked("failed")), len(self.marked("cut"))), (18, 36 + 1))
+        self.assertIn("Behind missing parts, may be whole: 37", self.text("summary"))
+        self.assertEqual([row[0] for row in self.rows("list")[1:3]], ["s0-line0", "s1-fab0"])
+        self.check_legible(page)
 
 
 if __name__ == "__main__":
