@@ -130,6 +130,7 @@ class Written(labtest.Folders):
         self.assertEqual([one["port_guid"] for one in found],
                          [f"0x{p}" for p in (self.A, self.B, *[self.A] * 3, self.B, self.A)])
         alone = self.run_it(str(self.cache / f"portmajor.{self.A}" / "events"))
+        self.assertEqual(self.run_it(str(self.cache / f"portmajor.{self.A}")), alone)
         self.assertTrue(alone.startswith("2026-11-26T10:00:00+0000 notice  a "))
 
     def test_times(self):

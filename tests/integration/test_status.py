@@ -311,6 +311,9 @@ class Bad(Written):
                 self.assertIn(word, done.stderr)
         self.assertEqual(pmlab.run_cli("status", self.folder / "none").returncode, 3)
         self.assertEqual(pmlab.run_cli("status", self.folder).returncode, 3)
+        self.write(whole).rename(self.folder / "state")
+        self.assertEqual(pmlab.run_cli("status", self.folder).stdout,
+                         pmlab.run_cli("status", self.folder / "state").stdout)
 
     def test_usage(self):
         for args in (("a", "b"), ("-x",), ("--max-age",), ("--max-age", "x"),

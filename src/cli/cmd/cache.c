@@ -53,6 +53,15 @@ static int add_path(struct cache_paths *paths, char *path)
 	return 0;
 }
 
+char *cache_file(const char *operand, const char *name)
+{
+	struct stat found;
+	bool folder = !stat(operand, &found) && S_ISDIR(found.st_mode);
+
+	return folder ? cli_text_make("%s/%s", operand, name)
+		      : cli_text_make("%s", operand);
+}
+
 /*
  * Adds the files of all folders. Does not use glob(3), which takes a folder for empty
  * when out of memory.

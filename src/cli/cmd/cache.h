@@ -29,6 +29,12 @@ int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
 /*
+ * The path of a file that an operand names, or the folder that it is in. The caller frees
+ * it.
+ */
+char *cache_file(const char *operand, const char *name);
+
+/*
  * Whether the OpenSM that wrote this state was killed: no process holds the lock of its
  * folder, or, for users that may not open that, there is no such process. False if
  * unknown.

@@ -305,7 +305,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "events [OPTION]... [FILE]",
+	.synopsis = "events [OPTION]... [FILE | FOLDER]",
 	.about =
 		"Prints what happened, a dated line for each event: failures and their "
 		"repairs, parts that are missing or back, drains, links on hold, OpenSM's "
@@ -354,10 +354,12 @@ int cmd_events(int argc, char **argv)
 		status = read_time("until", request.until, true, &request.to);
 	if (status != EXIT_FINE)
 		return status;
-	path = optind < argc ? argv[optind] : NULL;
-	if (!path)
+	if (optind == argc)
 		return tell_found(&request);
-	if (access(path, R_OK))
-		return cli_fail(EXIT_INPUT, "%s: %s", path, strerror(errno));
-	return tell_all(&path, 1, &request);
+	path = cache_file(argv[optind], "events");
+	status = access(path, R_OK)
+			 ? cli_fail(EXIT_INPUT, "%s: %s", path, strerror(errno))
+			 : tell_all(&path, 1, &request);
+	free(path);
+	return status;
 }

@@ -53,7 +53,7 @@ struct request {
 	uint32_t max_age; /* seconds */
 	bool watch;
 	const char *expect; /* netlist of the intended cabling, or NULL */
-	const char *file;   /* NULL: the files of all fabrics */
+	char *file;	    /* NULL: the files of all fabrics */
 	json_t *shown;	    /* printed by --watch, see status_print_changes */
 	struct cli_output output;
 };
@@ -183,7 +183,7 @@ static int show_all(const struct request *request, time_t *old)
 static int show_states(const void *arg, time_t *old)
 {
 	const struct request *request = arg;
-	char *file = (char *)(uintptr_t)request->file; /* it is only read */
+	char *file = request->file;
 
 	return file ? show_each(&file, 1, request, old) : show_all(request, old);
 }
@@ -234,7 +234,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "status [OPTION]... [FILE]",
+	.synopsis = "status [OPTION]... [FILE | FOLDER]",
 	.about =
 		"Tells from the file that the plugin writes (portmajor.GUID/state in "
 		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
@@ -257,9 +257,10 @@ int cmd_status(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	request.file = optind < argc ? argv[optind] : NULL;
+	request.file = optind < argc ? cache_file(argv[optind], "state") : NULL;
 	request.shown = json_object();
 	status = request.watch ? cli_watch_run(&watch) : show_states(&request, &ignored);
 	json_decref(request.shown);
+	free(request.file);
 	return status;
 }
