@@ -111,7 +111,8 @@ def run_events(folder):
     rows = demo.run_portmajor(demo.Scene(netlist, TARGETS), lambda text: None)
     log = "".join(path.read_text(errors="replace") for path in folder.glob("*/opensm.log"))
     return {"opensm": find(OPENSM, log), "loaded": find(LOADED, log),
-            "events": [{"name": row.name, "wire": row.event.wire, "whatif": row.predicted,
+            "events": [{"name": row.name, "wire": row.event.wire,
+                        "whatif": row.predicted and row.predicted.blocks,
                         "pairs": row.walked.get("delivered"), "faults": row.faults}
                        for row in rows] + run_groups(folder, netlist)}
 
