@@ -37,7 +37,7 @@ def choose(statuses):
     first = [one for one in statuses if one["master"] is None]
     first = [one for one in first or statuses if one["running"]] or first or statuses
     if len(first) > 1:
-        raise InputError("several OpenSM run here, give the folder of one: " +
+        raise InputError("files of several OpenSM are here, give the folder of one: " +
                          " ".join(one["file"].rpartition("/")[0] for one in first))
     return {"schema": "portmajor-now", "status": first[0], "time": time.time(), "table": None,
             "reason": None, "events": [],

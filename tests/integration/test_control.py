@@ -505,6 +505,20 @@ class Stopped(labtest.Folders):
                                             env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
                                             check=False, timeout=120).stdout)
 
+    def test_killed(self):
+        """OpenSM is killed while a command waits: it does not hang."""
+        folder = control.write(self.folder)
+        with socket.create_server(str(folder / "control"), family=socket.AF_UNIX) as server, \
+                subprocess.Popen([str(pmlab.CLI), "drain"], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env=dict(os.environ, OSM_CACHE_DIR=str(self.folder))) as asked:
+            with server.accept()[0] as connection:
+                connection.recv(4096)
+            said = asked.communicate(timeout=60)[0]
+        self.assertEqual((asked.returncode, said), (
+            3, f"portmajor: {folder}/control: OpenSM has ended without an answer: see portmajor "
+               "status and its log\n"))
+
     def test_strange_state(self):
         """A state that is a FIFO, or has no end, holds no command up."""
         file = control.write(self.folder, drains=[]) / "state"

@@ -163,7 +163,7 @@ class Making(labtest.Folders):
             {"findings": ["two masters"], "master": "0x0"}
         done, page = self.pretend(*two)
         self.assertEqual((done.returncode, done.stderr), (3, (
-            "portmajor-report: several OpenSM run here, give the folder of one: "
+            "portmajor-report: files of several OpenSM are here, give the folder of one: "
             f"{self.folder}/portmajor.0 {self.folder}/portmajor.1\n")))
         done, page = self.pretend({"running": False, "findings": ["OpenSM has ended"]})
         self.assertIn("OpenSM does not run, last written", page)

@@ -361,8 +361,11 @@ static int send_request(const struct cli_port *port, uint32_t wait_s)
 				  strerror(errno));
 }
 
-/* Reads a line; ends at the end of the connection or of the time. NULL: no whole line. */
-static char *read_answer_line(int fd, uint32_t wait_s)
+/*
+ * Reads a line. NULL: no whole line until the end of the time, or of the connection, as
+ * *over tells.
+ */
+static char *read_answer_line(int fd, uint32_t wait_s, bool *over)
 {
 	time_t until = time(NULL) + (time_t)wait_s + ANSWER_S, left;
 	size_t used = 0, room = 4096;
@@ -378,6 +381,7 @@ static char *read_answer_line(int fd, uint32_t wait_s)
 		if (left <= 0 || poll(&ready, 1, (int)left * 1000) <= 0)
 			left = 0;
 		got = left > 0 ? read(fd, line + used, room - used - 1) : 0;
+		*over = left > 0;
 		if (got <= 0)
 			break;
 		used += (size_t)got;
@@ -398,17 +402,22 @@ static char *read_answer_line(int fd, uint32_t wait_s)
 
 static int read_answer(struct cli_port *port, uint32_t wait_s)
 {
-	char *line = read_answer_line(port->fd, wait_s);
+	bool over;
+	char *line = read_answer_line(port->fd, wait_s, &over);
 
 	port->answer = line ? json_loads(line, 0, NULL) : NULL;
 	free(line);
-	return json_is_object(port->answer)
-		       ? EXIT_FINE
-		       : cli_fail(
-				 EXIT_INPUT,
-				 "%s" NAME ": no answer in %u s, as OpenSM hangs or its "
-				 "disk does not answer: the request may be followed later",
-				 port->folder, wait_s + ANSWER_S);
+	if (json_is_object(port->answer))
+		return EXIT_FINE;
+	if (over)
+		return cli_fail(EXIT_INPUT,
+				"%s" NAME ": OpenSM has ended without an answer: see "
+				"portmajor status and its log",
+				port->folder);
+	return cli_fail(EXIT_INPUT,
+			"%s" NAME ": no answer in %u s, as OpenSM hangs or its disk does "
+			"not answer: the request may be followed later",
+			port->folder, wait_s + ANSWER_S);
 }
 
 /* Makes the answer from the files. */
