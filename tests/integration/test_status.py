@@ -314,6 +314,11 @@ class Bad(Written):
         self.write(whole).rename(self.folder / "state")
         self.assertEqual(pmlab.run_cli("status", self.folder).stdout,
                          pmlab.run_cli("status", self.folder / "state").stdout)
+        (self.folder / "lock").touch()
+        for name in ".", "state", self.folder:
+            done = subprocess.run([pmlab.CLI, "status", "-q", name], cwd=self.folder, text=True,
+                                  capture_output=True, check=False)
+            self.assertIn("finding     OpenSM was killed or has crashed", done.stdout, name)
 
     def test_usage(self):
         for args in (("a", "b"), ("-x",), ("--max-age",), ("--max-age", "x"),

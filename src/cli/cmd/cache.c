@@ -58,8 +58,9 @@ char *cache_file(const char *operand, const char *name)
 	struct stat found;
 	bool folder = !stat(operand, &found) && S_ISDIR(found.st_mode);
 
-	return folder ? cli_text_make("%s/%s", operand, name)
-		      : cli_text_make("%s", operand);
+	if (folder)
+		return cli_text_make("%s/%s", operand, name);
+	return cli_text_make("%s%s", strchr(operand, '/') ? "" : "./", operand);
 }
 
 /*

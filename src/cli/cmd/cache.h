@@ -29,8 +29,8 @@ int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
 /*
- * The path of a file that an operand names, or the folder that it is in. The caller frees
- * it.
+ * The path, with its folder, of a file that an operand names, or the folder that it is
+ * in. The caller frees it.
  */
 char *cache_file(const char *operand, const char *name);
 
