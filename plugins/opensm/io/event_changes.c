@@ -443,6 +443,20 @@ static const char *find_text(const json_t *document, const struct text *text)
 		       text->member);
 }
 
+/* Whether another process wrote the document before. */
+static bool is_new(const json_t *before, const json_t *now)
+{
+	return number_of(before, "started") != number_of(now, "started") ||
+	       number_of(before, "pid") != number_of(now, "pid");
+}
+
+/* An OpenSM that ends, or begins, is no master. */
+static bool is_silent(const struct text *text, const json_t *before, const json_t *now)
+{
+	return !strcmp(text->kind, "master") &&
+	       (json_is_false(json_object_get(now, "running")) || is_new(before, now));
+}
+
 static void note_text(struct events *events, const struct text *text,
 		      const json_t *before, const json_t *now)
 {
@@ -450,7 +464,7 @@ static void note_text(struct events *events, const struct text *text,
 
 	if (new && (!old || strcmp(old, new) != 0))
 		events_note(events, text->severity, text->kind, "%s%s", text->begun, new);
-	else if (old && !new)
+	else if (old && !new && !is_silent(text, before, now))
 		events_note(events, EVENT_NOTICE, text->kind, "%s", text->ended);
 }
 
@@ -541,8 +555,7 @@ static void note_managers(struct events *events, const json_t *before, const jso
 static void note_opensm(struct events *events, const json_t *before, const json_t *now)
 {
 	const char *sm = text_of(now, "sm_state");
-	bool new = number_of(before, "started") != number_of(now, "started") ||
-		   number_of(before, "pid") != number_of(now, "pid");
+	bool new = is_new(before, now);
 
 	if (json_is_true(json_object_get(before, "running")) && new)
 		events_note(events, EVENT_WARNING, "opensm",
