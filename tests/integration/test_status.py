@@ -830,6 +830,33 @@ class Fabric(labtest.Folders):
                              "finding .*hosts are cut off although cables connect them: "
                              ".*leaf0 and leaf3")
 
+    def test_paths_over_a_restart(self):
+        """Pairs that are cut off before and after it are no event."""
+        net = pmlab.generate(self.folder / "restart.net", "two-level", 4, 3, 2, 1)
+        cache = self.folder / "restart"
+        cache.mkdir()
+
+        def told():
+            done = pmlab.run_cli("events", "--json", pmlab.kept(cache, "events"))
+            return [event["severity"] for event in json.loads(done.stdout)["events"]
+                    if event["kind"] == "paths"]
+
+        with pmlab.Fabric(net) as fabric:
+            def run(pairs, lost=()):
+                with pmlab.Lab(net, fabric=fabric, cache_dir=cache) as lab:
+                    lab.bring_up()
+                    for cable in lost:
+                        lab.event("lose", cable)
+                    wait_state(lab.osm, lambda s: s["run"] and s["unreachable"]["pairs"] == pairs)
+                return told()
+
+            cut = run(2, pmlab.CHAIN)
+            self.assertEqual(set(cut), {"warning"})
+            self.assertEqual(run(2), cut)
+            for cable in pmlab.CHAIN:
+                fabric.back(cable)
+            self.assertEqual(run(0), [*cut, "notice"])
+
 
 class Fallback(labtest.Folders):
     def test_ring(self):

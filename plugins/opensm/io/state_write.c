@@ -354,18 +354,32 @@ static bool was_followed(const json_t *was, const json_t *drain)
 }
 
 /*
- * A new process knows the drains that it finds from the first run of an engine on. They
- * are no news then; those that were followed stay so.
+ * A new process knows drains and paths from the first run of an engine on. What it finds
+ * as it was is no news then.
  */
-static void keep_drains(const json_t *before, json_t *now)
+static void keep_known(const json_t *before, json_t *now)
 {
-	json_t *known = json_object_get(before, "drained"), *drain;
-	const json_t *was;
+	static const char *const members[] = {"drained", "unreachable", "engine_tables",
+					      "bad_switches"};
+
+	if (!json_is_null(json_object_get(now, "run")) ||
+	    !json_is_null(state_member(now, "engine", "used")))
+		return;
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		json_t *known = json_object_get(before, members[i]);
+
+		if (known)
+			json_object_set(now, members[i], known);
+	}
+}
+
+/* Drains that were followed stay so. */
+static void keep_followed(const json_t *before, json_t *now)
+{
+	const json_t *known = json_object_get(before, "drained"), *was;
+	json_t *drain;
 	size_t i, k;
 
-	if (known && json_is_null(json_object_get(now, "run")) &&
-	    json_is_null(state_member(now, "engine", "used")))
-		json_object_set(now, "drained", known);
 	json_array_foreach(state_member(now, "drained", "list"), i, drain)
 		json_array_foreach(json_object_get(known, "list"), k, was)
 			if (was_followed(was, drain))
@@ -378,7 +392,8 @@ static void tell_events(struct state *state, const json_t *document, struct pm_e
 	json_t *copy = json_deep_copy(document);
 
 	if (copy) {
-		keep_drains(state->previous, copy);
+		keep_known(state->previous, copy);
+		keep_followed(state->previous, copy);
 		event_changes_note(state->events, state->previous, copy);
 		json_decref(state->previous);
 		state->previous = copy;
