@@ -97,10 +97,11 @@ void fabric_file_write(struct fabric_file *file)
 	struct pm_fabric *fabric = path ? exchange_fabric(file, NULL) : NULL;
 
 	if (fabric) {
-		write_fabric(file, fabric, path);
 		pm_fabric_free(file->now);
 		file->now = fabric;
 	}
+	if (path && file->now && (fabric || !file->written))
+		write_fabric(file, file->now, path);
 	free(path);
 }
 

@@ -5,7 +5,8 @@
  *
  * The sweeper hands a fabric over, and the writer's thread (worker.h) makes the text and
  * writes it, if it differs from the last one. If it cannot be written, the earlier file
- * is removed, lest an old fabric is taken for the present one.
+ * is removed, lest an old fabric is taken for the present one, and each round tries
+ * again.
  */
 #ifndef PORTMAJOR_FABRIC_FILE_H
 #define PORTMAJOR_FABRIC_FILE_H
