@@ -830,17 +830,16 @@ class Fabric(labtest.Folders):
                              "finding .*hosts are cut off although cables connect them: "
                              ".*leaf0 and leaf3")
 
+    def events_of(self, cache, *kinds):
+        done = pmlab.run_cli("events", "--json", pmlab.kept(cache, "events"))
+        return [(event["severity"], event["kind"]) for event in json.loads(done.stdout)["events"]
+                if event["kind"] in kinds]
+
     def test_paths_over_a_restart(self):
         """Pairs that are cut off before and after it are no event."""
         net = pmlab.generate(self.folder / "restart.net", "two-level", 4, 3, 2, 1)
         cache = self.folder / "restart"
         cache.mkdir()
-
-        def told():
-            done = pmlab.run_cli("events", "--json", pmlab.kept(cache, "events"))
-            return [event["severity"] for event in json.loads(done.stdout)["events"]
-                    if event["kind"] == "paths"]
-
         with pmlab.Fabric(net) as fabric:
             def run(pairs, lost=()):
                 with pmlab.Lab(net, fabric=fabric, cache_dir=cache) as lab:
@@ -848,14 +847,37 @@ class Fabric(labtest.Folders):
                     for cable in lost:
                         lab.event("lose", cable)
                     wait_state(lab.osm, lambda s: s["run"] and s["unreachable"]["pairs"] == pairs)
-                return told()
+                return self.events_of(cache, "paths")
 
             cut = run(2, pmlab.CHAIN)
-            self.assertEqual(set(cut), {"warning"})
+            self.assertEqual(set(cut), {("warning", "paths")})
             self.assertEqual(run(2), cut)
             for cable in pmlab.CHAIN:
                 fabric.back(cable)
-            self.assertEqual(run(0), [*cut, "notice"])
+            self.assertEqual(run(0), [*cut, ("notice", "paths")])
+
+    def test_links_over_a_restart(self):
+        """Nor are links that are on hold or slow before and after it."""
+        net = pmlab.generate(self.folder / "links.net", "two-level", 3, 2, 2, 1)
+        net.write_text(re.sub(r"(\[3\]\s+\"spine0\"\[1\].*|\[1\]\s+\"leaf0\"\[3\].*)4xQDR",
+                              r"\g<1>1xQDR", net.read_text()))
+        config = self.folder / "links.conf"
+        config.write_text("flap_limit 1\n")
+        cache = self.folder / "links"
+        cache.mkdir()
+        told = []
+        with pmlab.Fabric(net) as fabric:
+            for flaps in (2, 0):
+                with pmlab.open_sm(fabric, config=config, cache_dir=cache) as osm:
+                    osm.settle()
+                    for _ in range(flaps):
+                        simlab.measure(fabric, osm, lambda: fabric.lose("leaf2:4"))
+                        simlab.measure(fabric, osm, lambda: fabric.back("leaf2:4"))
+                    wait_state(osm, lambda s: s["run"] and s["degraded_links"]["count"] == 1 and
+                               [flap["state"] for flap in s["flapping"]] == ["on-hold"])
+                told.append(self.events_of(cache, "held", "released", "degraded", "restored"))
+        self.assertIn(("warning", "held"), told[0])
+        self.assertEqual(told[1], told[0])
 
 
 class Fallback(labtest.Folders):

@@ -354,13 +354,14 @@ static bool was_followed(const json_t *was, const json_t *drain)
 }
 
 /*
- * A new process knows drains and paths from the first run of an engine on. What it finds
- * as it was is no news then.
+ * A new process knows drains, holds, slow links and paths from the first run of an engine
+ * on. What it finds as it was is no news then.
  */
 static void keep_known(const json_t *before, json_t *now)
 {
-	static const char *const members[] = {"drained", "unreachable", "engine_tables",
-					      "bad_switches"};
+	static const char *const members[] = {
+		"drained", "flapping",	  "degraded_links", "degraded_hosts",
+		"unset",   "unreachable", "engine_tables",  "bad_switches"};
 
 	if (!json_is_null(json_object_get(now, "run")) ||
 	    !json_is_null(state_member(now, "engine", "used")))
