@@ -170,6 +170,28 @@ class Hastens(Case):
         self.fabric.back("h*-3")
         self.osm.settle(mark)
 
+    def test_cables_fail_in_a_discovery(self):
+        """It begins anew: its paths led over them, and OpenSM would drop what is behind."""
+        leaf, _ = next(iter(self.lab.netlist.nodes[self.osm.host or "h0-1"].ports.values()))
+        uplinks = [port for port, (peer, _) in sorted(self.lab.netlist.nodes[leaf].ports.items())
+                   if peer in self.lab.netlist.switches]
+        mark = self.osm.mark()
+        self.osm.pace(1000)
+        self.addCleanup(self.osm.pace, 0)
+        begin = self.osm.counters()["smps"]
+        self.osm.hup()
+        simlab.poll_until(lambda: self.osm.counters()["smps"] > begin + 200, 30, "a sweep")
+        for port in uplinks[:-1]:
+            self.fabric.unlink(leaf, port)
+        self.osm.wait_log("portmajor repair ", mark.log_offset, 10)
+        self.osm.pace(0)
+        self.osm.settle(mark)
+        for port in uplinks[:-1]:
+            peer, far = self.lab.netlist.nodes[leaf].ports[port]
+            self.fabric.console(f'Link "{leaf}"[{port}] "{peer}"[{far}]')
+        self.rest()
+        self.assertNotIn("Removed port with GUID", self.osm.log(mark.log_offset))
+
     def test_restart_of_a_program(self):
         """Trap 144 is OpenSM's: a sweep at once, as with any engine."""
         mark = self.osm.mark()

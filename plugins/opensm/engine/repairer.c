@@ -180,6 +180,7 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 	if (phase == PHASE_IDLE) {
 		r->served = false;
 		r->records_due = true;
+		r->anew = 0;
 	}
 	repairer_unlock(r);
 	if (r->config.returns)

@@ -113,6 +113,21 @@ void repairer_request_sweep(struct repairer *r)
 		repairer_force_sweep(r);
 }
 
+void repairer_begin_anew(struct repairer *r)
+{
+	bool few;
+
+	if (repairer_phase(r) != PHASE_DISCOVERY || !r->config.throttle ||
+	    !throttle_has_trap(r->config.throttle))
+		return;
+	repairer_lock(r);
+	few = r->anew < ANEW_MOST;
+	r->anew += few;
+	repairer_unlock(r);
+	if (few)
+		sweep_flag_set(&r->config.osm->subn.force_heavy_sweep);
+}
+
 void repairer_force_sweep(struct repairer *r)
 {
 	r->sweep_follows = false;

@@ -113,6 +113,7 @@ struct repairer {
 	struct throttle_wait noted; /* at the last note_wait */
 	uint32_t own_downs;	    /* looks in a row that found the SM's port down */
 	bool sweep_follows;	    /* it is requested when a discovery is over */
+	uint32_t anew; /* discoveries of this sweep that begin anew; under the lock */
 	struct transition transition;
 	uint64_t num_moves;
 	bool adopted;	/* tables were found in the switches .. */
@@ -162,6 +163,14 @@ bool repairer_is_interrupted(void *context);
 void repairer_request_sweep(struct repairer *r);
 void repairer_force_sweep(struct repairer *r); /* in a discovery, too */
 void repairer_request_reroute(struct repairer *r);
+
+/*
+ * Has a running discovery begin anew, as it would by the traps that OpenSM does not see:
+ * it cannot pass links that failed, and OpenSM would drop what it did not reach. At most
+ * ANEW_MOST times a sweep.
+ */
+#define ANEW_MOST 3
+void repairer_begin_anew(struct repairer *r);
 
 /*
  * Requests a sweep at once for changes that OpenSM has not seen (throttle.h), and logs
