@@ -149,6 +149,11 @@ def list_errors(state):
         for port in items(state, "port_errors")]
 
 
+def list_waits(state):
+    return ["port", "ticks a second"], [
+        [name_link(port["ends"]), port["ticks_per_s"]] for port in state.get("port_waits") or []]
+
+
 def list_slow(state, member):
     return ["link", "width and speed", "neighbours"], [
         [name_link(link["ends"]), link["link"], link["neighbours"]]
@@ -170,6 +175,7 @@ def describe_lists(state):
         "Slower than their neighbours": list_slow(state, "degraded_links"),
         "Hosts slower than their neighbours": list_slow(state, "degraded_hosts"),
         "With errors in the last hour": list_errors(state),
+        "Where packets wait": list_waits(state),
         "Drained": list_drains(state),
         "Missing, acknowledged": gone.get("Missing, acknowledged"),
         "Went down lately": flaps.get("Went down lately")}

@@ -243,13 +243,69 @@ static void test_known_hosts(void **unused)
 	pm_fabric_free(empty);
 }
 
+static void note_wait(struct port_errors *errors, uint64_t guid, uint8_t num,
+		      uint64_t wait, time_t now)
+{
+	const struct port_reading reading = {.guid = guid,
+					     .name = "named",
+					     .num = num,
+					     .interval_s = 10,
+					     .wait = wait};
+
+	port_errors_note(errors, &reading, START + now);
+}
+
+/* The worst first, of the last two readings; a first one says nothing. */
+static void test_waits(void **state)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct pm_fabric *fabric = make_fabric("host", 2);
+	char ends[80];
+	json_t *found = port_waits_describe(&errors, fabric, &nobody, START);
+
+	assert_true(json_is_null(found));
+	json_decref(found);
+	for (uint8_t num = 1; num <= 2 * PORT_WAITS_LISTED; num++)
+		note_wait(&errors, 0x40, num, 1000000, 0);
+	note_wait(&errors, LEAF, 1, 1000000, 0);
+	found = port_waits_describe(&errors, fabric, &nobody, START);
+	assert_int_equal(json_array_size(found), 0);
+	json_decref(found);
+	for (uint8_t num = 1; num <= 2 * PORT_WAITS_LISTED; num++)
+		note_wait(&errors, 0x40, num, 10u * num, 10);
+	note_wait(&errors, LEAF, 1, 155, 10);
+	found = port_waits_describe(&errors, fabric, &nobody, START + 10);
+	assert_int_equal(json_array_size(found), PORT_WAITS_LISTED);
+	for (size_t i = 0; i < PORT_WAITS_LISTED; i++) {
+		const json_t *port = json_array_get(found, i);
+		json_int_t wanted =
+			2 * PORT_WAITS_LISTED - (json_int_t)(i > 5 ? i - 1 : i);
+
+		assert_int_equal(json_integer_value(json_object_get(port, "ticks_per_s")),
+				 wanted);
+		pm_json_ends_print(port, ends, sizeof(ends));
+		if (i == 5)
+			assert_string_equal(ends, "leaf[1]-spine[2]");
+	}
+	json_decref(found);
+	note_wait(&errors, LEAF, 1, 0, 20);	     /* no packet waits any more */
+	note_wait(&errors, LEAF, 1, UINT64_MAX, 30); /* cleared by another program */
+	for (uint8_t num = 1; num <= 2 * PORT_WAITS_LISTED; num++)
+		note_wait(&errors, 0x40, num, 0, 30);
+	found = port_waits_describe(&errors, fabric, &nobody, START + 30);
+	assert_int_equal(json_array_size(found), 0);
+	json_decref(found);
+	port_errors_free(&errors);
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hour),	    cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_names),	    cmocka_unit_test(test_listed),
 		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_rarely),
-		cmocka_unit_test(test_known_hosts),
+		cmocka_unit_test(test_known_hosts), cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -616,6 +616,7 @@ static void note_port_errors(struct plugin *plugin, const osm_epi_pe_event_t *ev
 			   [PORT_ERROR_RECOVERY] = event->link_err_recover,
 			   [PORT_ERROR_DOWNED] = event->link_downed,
 			   [PORT_ERROR_RECEIVE] = event->rcv_err},
+		.wait = event->xmit_wait,
 	};
 
 	if (plugin->state)

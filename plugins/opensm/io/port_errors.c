@@ -27,6 +27,7 @@ struct read_port {
 	uint64_t guid;
 	time_t last;			 /* time of the last reading; 0: none */
 	time_t interval_s;		 /* of the last reading */
+	uint64_t wait;			 /* ticks a second in it, or 0 */
 	struct port_with_errors *errors; /* NULL: it had none */
 	uint8_t num;
 };
@@ -129,6 +130,13 @@ static uint32_t as_count(uint64_t difference)
 	return difference > UINT32_MAX ? 0 : (uint32_t)difference;
 }
 
+/* Ticks a second; likewise. */
+static uint64_t wait_of(const struct port_reading *reading)
+{
+	return as_count(reading->wait) /
+	       (uint64_t)(reading->interval_s > 0 ? reading->interval_s : 1);
+}
+
 /* Clears the slices before the last hour. */
 static void go_to(struct port_with_errors *port, time_t now)
 {
@@ -176,6 +184,8 @@ void port_errors_note(struct port_errors *errors, const struct port_reading *rea
 		any |= as_count(reading->errors[kind]);
 	pthread_mutex_lock(&errors->mutex);
 	port = find_port(errors, reading);
+	if (port)
+		port->wait = goes_on(port, reading, now) ? wait_of(reading) : 0;
 	if (port && any && goes_on(port, reading, now)) {
 		if (!port->errors)
 			port->errors = new_errors(now);
@@ -254,25 +264,33 @@ static json_t *describe_end_port(const struct pm_fabric *topology,
 {
 	if (!host)
 		return json_pack("[{s:o, s:o, s:i}]", "guid", pm_json_guid(port->guid),
-				 "name", pm_json_text(port->errors->name), "port",
-				 (int)port->num);
+				 "name",
+				 pm_json_text(port->errors ? port->errors->name : ""),
+				 "port", (int)port->num);
 	return json_pack("[o, o]", describe_host(host),
 			 pm_json_end(topology, host->leaf, host->leaf_port));
+}
+
+static json_t *describe_port(const struct pm_fabric *topology,
+			     const struct known_hosts *hosts,
+			     const struct read_port *port)
+{
+	uint32_t sw = topology ? pm_fabric_find_guid(topology, port->guid) : PM_NONE;
+	const struct known_host *host =
+		sw == PM_NONE ? known_hosts_of(hosts, port->guid, port->num)
+			      : known_hosts_at(hosts, port->guid, port->num);
+
+	return json_pack("{s:s, s:o}", "kind", sw == PM_NONE || host ? "host" : "link",
+			 "ends",
+			 sw == PM_NONE ? describe_end_port(topology, host, port)
+				       : describe_link(topology, sw, host, port));
 }
 
 static json_t *describe_listed(const struct pm_fabric *topology,
 			       const struct known_hosts *hosts,
 			       const struct listed *listed)
 {
-	const struct read_port *port = listed->port;
-	uint32_t sw = topology ? pm_fabric_find_guid(topology, port->guid) : PM_NONE;
-	const struct known_host *host =
-		sw == PM_NONE ? known_hosts_of(hosts, port->guid, port->num)
-			      : known_hosts_at(hosts, port->guid, port->num);
-	json_t *object = json_pack(
-		"{s:s, s:o}", "kind", sw == PM_NONE || host ? "host" : "link", "ends",
-		sw == PM_NONE ? describe_end_port(topology, host, port)
-			      : describe_link(topology, sw, host, port));
+	json_t *object = describe_port(topology, hosts, listed->port);
 	int rc = object ? 0 : -1;
 
 	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++)
@@ -340,6 +358,49 @@ json_t *port_errors_describe(struct port_errors *errors, uint32_t limit,
 					   : json_null();
 	pthread_mutex_unlock(&errors->mutex);
 	return described;
+}
+
+/* Keeps the worst ports, in order; *count: their number. */
+static void insert_wait(const struct read_port *worst[PORT_WAITS_LISTED], size_t *count,
+			const struct read_port *port)
+{
+	size_t at = *count;
+
+	while (at > 0 && worst[at - 1]->wait < port->wait)
+		at--;
+	if (at == PORT_WAITS_LISTED)
+		return;
+	*count += *count < PORT_WAITS_LISTED;
+	for (size_t i = *count - 1; i > at; i--)
+		worst[i] = worst[i - 1];
+	worst[at] = port;
+}
+
+json_t *port_waits_describe(struct port_errors *errors, const struct pm_fabric *topology,
+			    const struct known_hosts *hosts, time_t now)
+{
+	const struct read_port *worst[PORT_WAITS_LISTED];
+	size_t count = 0;
+	json_t *array;
+
+	pthread_mutex_lock(&errors->mutex);
+	array = errors->ports ? json_array() : json_null();
+	for (const struct read_port *p = errors->first; p; p = p->next)
+		if (p->wait && !is_old(p, now))
+			insert_wait(worst, &count, p);
+	for (size_t i = 0; i < count; i++) {
+		json_t *port = describe_port(topology, hosts, worst[i]);
+
+		if (port &&
+		    json_object_set_new(port, "ticks_per_s",
+					json_integer((json_int_t)worst[i]->wait))) {
+			json_decref(port);
+			port = NULL;
+		}
+		array = pm_json_append(array, port);
+	}
+	pthread_mutex_unlock(&errors->mutex);
+	return array;
 }
 
 static void leave_port(void *port)

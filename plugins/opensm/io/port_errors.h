@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Errors of ports in the last hour, as OpenSM's performance manager reads the counters
- * (`perfmgr TRUE` in opensm.conf). They are for operators; nothing is routed by them.
+ * Errors of ports in the last hour, and where packets wait, as OpenSM's performance
+ * manager reads the counters (`perfmgr TRUE` in opensm.conf). They are for operators;
+ * nothing is routed by them.
  *
  * OpenSM reports differences of two readings. The first reading of a port has all errors
  * since its counters were cleared, maybe months ago: a difference counts only if the
@@ -32,6 +33,7 @@ enum port_error {
 
 #define PORT_ERROR_SLICES 6
 #define PORT_ERRORS_LISTED 100
+#define PORT_WAITS_LISTED 10
 
 /* Differences between two readings of a port's counters. */
 struct port_reading {
@@ -40,6 +42,7 @@ struct port_reading {
 	uint8_t num;
 	time_t interval_s; /* between the readings */
 	uint64_t errors[PORT_ERROR_KINDS];
+	uint64_t wait; /* PortXmitWait: ticks in which packets waited to be sent */
 };
 
 struct read_port;
@@ -68,6 +71,14 @@ void port_errors_note(struct port_errors *errors, const struct port_reading *rea
 json_t *port_errors_describe(struct port_errors *errors, uint32_t limit,
 			     const struct pm_fabric *topology,
 			     const struct known_hosts *hosts, time_t now);
+
+/*
+ * The member `port_waits`: the ports at which packets waited longest between the last two
+ * readings, the worst first, at most PORT_WAITS_LISTED. JSON null: nothing was read yet.
+ * How long a tick is depends on the device. As for port_errors_describe.
+ */
+json_t *port_waits_describe(struct port_errors *errors, const struct pm_fabric *topology,
+			    const struct known_hosts *hosts, time_t now);
 
 void port_errors_free(struct port_errors *errors);
 

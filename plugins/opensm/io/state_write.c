@@ -64,6 +64,17 @@ static json_t *make_port_errors(struct state *state, const struct known_hosts *h
 	return described;
 }
 
+/* Describes where packets wait, likewise. */
+static json_t *make_port_waits(struct state *state, const struct known_hosts *hosts)
+{
+	const struct pm_plan *plan = state_plan(state);
+	json_t *described = port_waits_describe(
+		&state->port_errors, plan ? plan->topology : NULL, hosts, time(NULL));
+
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+	return described;
+}
+
 /*
  * Adds the file of the plan, and whether it is saved. In shadow mode none is written,
  * though one of a former process may be there. file NULL: no memory.
@@ -155,11 +166,12 @@ static int complete(struct state *state, json_t *document,
 	state->logged = trouble;
 	rc = json_object_update_new(
 		document,
-		json_pack("{s:I, s:b, s:I, s:o, s:o}", "time", (json_int_t)time(NULL),
-			  "running", running, "set_aside",
+		json_pack("{s:I, s:b, s:I, s:o, s:o, s:o}", "time",
+			  (json_int_t)time(NULL), "running", running, "set_aside",
 			  (json_int_t)store_count_aside(state->store), "port_guid",
 			  pm_json_guid(store_guid(state->store)), "port_errors",
-			  make_port_errors(state, hosts)));
+			  make_port_errors(state, hosts), "port_waits",
+			  make_port_waits(state, hosts)));
 	rc |= mastership_describe(&state->mastership, running, document);
 	rc |= json_object_set_new(document, "managers",
 				  managers_describe(&state->managers));

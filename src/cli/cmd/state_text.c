@@ -301,6 +301,24 @@ static void print_sweep(const json_t *sweep)
 		       cli_json_number(sweep, "traps"));
 }
 
+static void print_wait(const json_t *port)
+{
+	char *name = cli_ends_name(port);
+
+	cli_text_put(name);
+	free(name);
+	cli_text_print(port, " ({#ticks_per_s})");
+}
+
+/* Prints the ports at which packets wait longest; how long a tick is is not known. */
+static void print_waits(const json_t *list)
+{
+	if (!json_array_size(list))
+		return;
+	fputs("waiting     packets, ticks a second", stdout);
+	print_some(list, print_wait);
+}
+
 /* Whether another OpenSM of this machine is the master now, and knows the fabric. */
 static bool is_succeeded(const struct status *status)
 {
@@ -347,6 +365,7 @@ static void print_parts(const struct status *status)
 	else if (!strcmp(state->sm, "master"))
 		puts("port errors not known: OpenSM's performance manager is off, or has "
 		     "read nothing yet");
+	print_waits(json_object_get(state->root, "port_waits"));
 	cli_missing_print(state_file_member(state, "missing"));
 	cli_changed_print(state_file_member(state, "changed"));
 	if (status->cables)
