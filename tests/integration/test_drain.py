@@ -553,7 +553,7 @@ class Beside(DrainCase):
         self.fabric.back(self.CHASSIS)
         self.fabric.back(self.LATE)
         self.wire.wait_held()
-        self.assertRegex(self.lab.osm.log(mark.log_offset), "portmajor repair 2: came: 3 switch")
+        self.lab.osm.wait_log("portmajor repair 2: came: 3 switch", mark.log_offset)
         self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=40, times=1)
         self.wire.release()
         self.wire.wait_held()
