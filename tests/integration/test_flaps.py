@@ -87,6 +87,15 @@ class Flaps(labtest.Folders):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status < 2 else done.stderr
 
+    def check_events(self, lab, links):
+        """Each is held once, and none is released."""
+        path = pmlab.kept(lab.osm.cache_dir, "events")
+
+        def kinds():
+            return [line.split()[2] for line in path.read_text(encoding="utf-8").splitlines()]
+        simlab.poll_until(lambda: kinds().count("held") >= links, 10, "the events")
+        self.assertEqual((kinds().count("held"), kinds().count("released")), (links, 0))
+
     def test_released(self):
         """By `portmajor release`, between sweeps; a link by any form of its name."""
         def release(*args, status=0):
@@ -104,6 +113,7 @@ class Flaps(labtest.Folders):
                     for cable in cables:
                         lab.event(verb, cable)
             lab.osm.wait_log("flapping: 7 links kept out")
+            self.check_events(lab, len(cables))
             self.assertRegex(release(status=1), r"^on-hold  leaf5\[20\]-s1-line0\[6\], 4 times down, "
                              r"\d+ s left\non-hold  leaf6\[21\]-")
             self.assertIn('"leaf5:21" is no link on hold', release("leaf5:21", status=2))

@@ -15,10 +15,11 @@ static int update_with_found(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 	uint32_t num = view->plan->topology->num_ports;
-	uint8_t *discovered = malloc(num + 1u);
+	uint8_t *discovered = malloc(2 * ((size_t)num + 1));
+	uint8_t *silent = discovered ? discovered + num + 1u : NULL;
 	struct view_sight sight = {
 		.discovered = discovered,
-		.silent = view->believed, /* nothing new is known of other parts */
+		.silent = silent,
 		.detours = view->detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
@@ -31,6 +32,8 @@ static int update_with_found(struct plugin *plugin)
 		bool known = view->failed[i] && view->failed[i] < VIEW_SET_DOWN;
 
 		discovered[i] = view_is_up(view, i, view->discovered[i]);
+		/* Nothing new is known of other parts. */
+		silent[i] = view->believed[i] && !known;
 		if (known) /* to be down */
 			view->believed[i] = view->discovered[i];
 	}
