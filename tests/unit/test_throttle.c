@@ -120,7 +120,15 @@ static void test_dropped(void **state)
 	throttle_hasten(throttle, 9e3);
 	expect_due(8e3 + THROTTLE_MOST_MS);
 	throttle_end_sweep(throttle, 20e3);
-	expect_due(9e3 + THROTTLE_DROPPED_MS);
+	expect_due(9e3 + THROTTLE_DROPPED_MS - THROTTLE_STEP_MS);
+	/* Not always in the same time. */
+	for (int step = 2; step <= 7; step++) {
+		double now = 100e3 * step;
+
+		sweep(now, 1e3);
+		throttle_hasten(throttle, now);
+		expect_due(now + THROTTLE_DROPPED_MS - step % 5 * THROTTLE_STEP_MS);
+	}
 }
 
 static void test_request(void **state)

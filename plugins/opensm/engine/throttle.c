@@ -21,6 +21,7 @@ struct throttle {
 	double since, dropped; /* first trap, first host that is back; or 0 */
 	double begun, ended;   /* the last sweep; ended < begun: it is running */
 	double length, hold;   /* of the last one that has ended; after it */
+	double pause;	       /* after the return of a host that was dropped */
 	double doubt; /* when the last sweep for a switch in doubt would have begun, one
 			 in THROTTLE_DOUBT_MS */
 };
@@ -33,6 +34,7 @@ struct throttle *throttle_start(void)
 		return NULL;
 	pthread_mutex_init(&throttle->lock, NULL);
 	throttle->hold = THROTTLE_HOLD_MS;
+	throttle->pause = THROTTLE_DROPPED_MS;
 	return throttle;
 }
 
@@ -109,7 +111,7 @@ static double due_of(const struct throttle *throttle)
 		due = fmin(due,
 			   fmax(throttle->open + THROTTLE_START_MS, doubt_of(throttle)));
 	if (throttle->dropped > 0)
-		due = fmin(due, throttle->dropped + THROTTLE_DROPPED_MS);
+		due = fmin(due, throttle->dropped + throttle->pause);
 	return fmax(due, after_request(throttle));
 }
 
@@ -250,6 +252,10 @@ void throttle_begin_sweep(struct throttle *throttle, double now)
 				       now + THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS);
 	memset(throttle->report, NONE, sizeof(throttle->report));
 	throttle->num_reported = throttle->num_reading = 0;
+	if (throttle->dropped > 0)
+		throttle->pause -= THROTTLE_STEP_MS;
+	if (throttle->pause <= 0)
+		throttle->pause = THROTTLE_DROPPED_MS;
 	throttle->requested = 0;
 	throttle->traps = 0;
 	throttle->since = throttle->dropped = 0;

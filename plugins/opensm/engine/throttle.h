@@ -32,7 +32,12 @@
 #define THROTTLE_START_MS 3e3
 #define THROTTLE_HOLD_MS 10e3
 #define THROTTLE_MOST_MS 60e3
+/*
+ * At most, less by a step each time and then anew: a sweep may drop a host that is away
+ * at the end of its discovery, and hosts may come and go in the rhythm of these sweeps.
+ */
 #define THROTTLE_DROPPED_MS 5e3
+#define THROTTLE_STEP_MS 1e3
 #define THROTTLE_DOUBT_MS 5e3
 #define THROTTLE_DOUBT_MOST 5
 
