@@ -93,7 +93,9 @@ class Tables(NowCase):
 
     def test_altered(self):
         """Behind OpenSM's back: the switch is named, and the paths that end there."""
-        lab = self.start()
+        config, prom = self.folder / "portmajor.conf", self.folder / "portmajor.prom"
+        config.write_text(f"prometheus {prom}\n", encoding="ascii")
+        lab = self.start(conf={"event_plugin_options": config})
         lid = pmlab.Dump(lab.dump()).lids["h3-3"]
         before = self.set_entry("leaf7", lid, DROP)
         text = self.check(status=1)
@@ -103,6 +105,8 @@ class Tables(NowCase):
         # It stays a finding, and is an event.
         self.assertRegex(self.run_it("status", "-q"), 'finding +1 switch has other entries than '
                          r'OpenSM has set: "leaf7" \(.*\), as read at 20')
+        simlab.poll_until(lambda: re.search(r'portmajor_findings\{.*kind="entries"\} 1\n',
+                                            prom.read_text(encoding="ascii")), 30, "the metric")
         self.set_entry("leaf7", lid, before)
         self.check()
         self.assertNotIn("finding", self.run_it("status", "-q"))

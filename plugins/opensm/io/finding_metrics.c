@@ -114,6 +114,12 @@ json_int_t finding_count_degraded(const json_t *document)
 	return left;
 }
 
+/* Switches with other entries than OpenSM has set, when they were read last. */
+static int count_altered(const json_t *document)
+{
+	return json_array_size(state_member(document, "tables_read", "differing")) > 0;
+}
+
 static int count_degraded(const json_t *document)
 {
 	return finding_count_degraded(document) > 0;
@@ -127,7 +133,7 @@ static const struct several {
 	{"master", count_no_master, false},	  {"files", count_files, false},
 	{"engine", count_engine, true},		  {"paths", count_paths, true},
 	{"missing", count_missing, true},	  {"held", count_held, true},
-	{"degraded_links", count_degraded, true},
+	{"degraded_links", count_degraded, true}, {"entries", count_altered, true},
 };
 
 /* Changes that are not acknowledged, a finding for each of these kinds. */

@@ -425,7 +425,7 @@ static void judge_tables_read(const struct status *status, struct findings *find
 	char *text = check_now_finding(read, CHECK_NOT_AS_SET, &name, &count);
 
 	if (text)
-		add_finding(findings, "tables",
+		add_finding(findings, "entries",
 			    "%s, as read at %s (`portmajor check --now` reads again; a "
 			    "restart of OpenSM writes all tables)",
 			    text, cli_text_when(cli_json_number(read, "time"), when));
