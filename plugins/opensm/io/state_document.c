@@ -488,7 +488,6 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"sweep", state_make_sweep(state)},
 		{"degraded_links", make_degraded(facts)},
 		{"port_errors", json_null()},
-		{"port_waits", json_null()},
 		{"missing", make_missing(facts)},
 		{"drained", make_drains(state, facts)},
 		{"unset", make_unset(state, facts)},
