@@ -290,6 +290,22 @@ class Moments(Case):
         self.lab.osm.wait_traps_aged()
         self.check_quiet()
 
+    def test_own_port(self):
+        """Is looked at once a second, also while OpenSM's SMPs wait for a slow wire: whatever
+        the thread sends waits for these looks."""
+        osm = self.lab.osm
+        mark = osm.mark()
+        self.wire.records()
+        osm.pace(10000)
+        self.addCleanup(osm.pace, 0)
+        osm.hup()
+        self.settle(mark)
+        records = self.wire.records()
+        looks = [r.ns / 1e9 for r in records if r.event == "asked" and r.plugin and not r.hops]
+        gaps = [after - before for before, after in zip(looks, looks[1:])]
+        self.assertGreater(records[-1].ns / 1e9 - records[0].ns / 1e9, 4)
+        self.assertLess(max(gaps), 2.5, gaps)
+
     def test_host(self):
         for moment in self.MOMENTS:
             with self.subTest(**moment):

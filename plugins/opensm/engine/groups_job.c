@@ -30,7 +30,7 @@ bool repairer_route(struct repairer *r)
 {
 	const struct mcast_subject subject = {
 		.view = &r->view,
-		.urgent = repairer_phase(r) != PHASE_IDLE,
+		.sweeping = repairer_phase(r) != PHASE_IDLE,
 		.is_interrupted = repairer_is_interrupted,
 		.context = r,
 	};

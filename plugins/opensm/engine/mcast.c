@@ -332,7 +332,7 @@ static struct mft_wire wire_of(const struct mcast *m, const struct mcast_subject
 				 .by = m->by,
 				 .sm_port = m->sm_port,
 				 .silent = m->silent,
-				 .urgent = on->urgent,
+				 .sweeping = on->sweeping,
 				 .idle = on->idle,
 				 .is_interrupted = on->is_interrupted,
 				 .context = on->context};

@@ -28,8 +28,8 @@ struct mcast;
 
 struct mcast_subject {
 	const struct view *view; /* with usable[] of the unicast tables */
-	bool urgent;		 /* overtake OpenSM's SMPs that wait for the wire */
-	bool idle;		 /* not urgent: few SMPs are out at a time */
+	bool sweeping;		 /* OpenSM's SMPs are on the wire, too */
+	bool idle;		 /* no hurry: few SMPs are out at a time */
 	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;

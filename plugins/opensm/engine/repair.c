@@ -692,7 +692,6 @@ static void query_all(struct work *work, uint32_t num)
 		  &(struct smp_batch){.num = num,
 				      .ahead_most = SMP_AHEAD_MOST,
 				      .total_ms = SILENT_MS,
-				      .urgent = work->on->urgent,
 				      .context = work,
 				      .make = make_query,
 				      .take = take_answer},
@@ -852,12 +851,11 @@ static void send_batch(struct work *work, uint32_t num)
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	run_batch(work,
 		  &(struct smp_batch){.num = num,
-				      .ahead = work->on->urgent ? SMP_AHEAD_BESIDE
-								: SMP_AHEAD,
+				      .ahead = work->on->sweeping ? SMP_AHEAD_BESIDE
+								  : SMP_AHEAD,
 				      .ahead_most = SMP_AHEAD_MOST,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
-				      .urgent = work->on->urgent,
 				      .context = work,
 				      .make = make_block,
 				      .take = take_acknowledgement},
@@ -1123,7 +1121,7 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 	}
 	if (is_careful(work))
 		pm_locate_be_careful(work->locate);
-	if (work->on->urgent)
+	if (work->on->sweeping)
 		pm_locate_sweeping(work->locate);
 	search_failed(work);
 	failed = pm_locate_failed(work->locate, work->usable);

@@ -26,7 +26,7 @@ struct repair_subject {
 	 */
 	uint32_t budget_ms;
 	uint32_t wait_ms;      /* time to wait for the first trap */
-	bool urgent;	       /* OpenSM's SMPs wait for the wire: overtake them */
+	bool sweeping;	       /* OpenSM's SMPs are on the wire, too */
 	bool resend;	       /* send postponed blocks, even without a trap */
 	const uint8_t *before; /* [port] discovered at the last report, or NULL: now */
 	/* Whether to end. On this thread, with or without osm->lock. */
@@ -40,7 +40,7 @@ struct repair_subject {
 	int (*take_over)(void *context);
 	/*
 	 * Notes links, gone[port] of the view's plan, that are down and were not up in
-	 * the view: a running sweep (urgent) may have seen them up. gone is borrowed.
+	 * the view: a running sweep may have seen them up. gone is borrowed.
 	 */
 	void (*note_gone)(void *context, const uint8_t *gone);
 	/* Notes a port that counts as down, but waits in INIT for service (returns.h). */

@@ -79,7 +79,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		.records = &r->records,
 		.budget_ms = repairer_settings_of(r).budget_ms,
 		.wait_ms = wait_ms,
-		.urgent = repairer_phase(r) != PHASE_IDLE,
+		.sweeping = repairer_phase(r) != PHASE_IDLE,
 		.is_halted = repairer_is_halted,
 		.take_over = take_over,
 		.note_gone = repairer_note_gone,

@@ -43,7 +43,6 @@ static void run(struct returned_switches *switches, uint32_t num, struct smp_cou
 				    .ahead_most = SMP_AHEAD_MOST,
 				    .total_ms = SILENT_MS,
 				    .exclusive = true,
-				    .urgent = switches->urgent,
 				    .context = switches,
 				    .make = make,
 				    .take = take},

@@ -46,7 +46,6 @@ struct returned_switches {
 	struct lft_sender *sender;
 	const struct view *view;
 	const struct link_records *records;
-	bool urgent;
 	bool (*is_halted)(void *context);
 	void *context;
 	struct smp_count queries, sets, tables;

@@ -456,7 +456,6 @@ static int make_work(struct work *work)
 		.sender = work->on->sender,
 		.view = work->on->view,
 		.records = work->on->records,
-		.urgent = work->on->urgent,
 		.is_halted = work->on->is_halted,
 		.context = work->on->context,
 	};

@@ -34,9 +34,8 @@ struct returns_subject {
 	struct lft_sender *sender;
 	const struct view *view;	    /* with tables */
 	const struct link_records *records; /* of the view's plan */
-	bool urgent; /* OpenSM's SMPs wait for the wire: overtake them */
-	bool idle;   /* OpenSM's record is of the whole fabric, and no sweep uses it */
-	bool found;  /* its discovery is over, its sweep is not */
+	bool idle;  /* OpenSM's record is of the whole fabric, and no sweep uses it */
+	bool found; /* its discovery is over, its sweep is not */
 	/*
 	 * Read all ports, unused ones included, of switches whose traps nothing has
 	 * explained, and of reported[switch], unless that is NULL. Else those of switches

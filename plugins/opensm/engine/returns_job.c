@@ -191,7 +191,6 @@ static struct returns_subject subject_of(struct repairer *r, const uint8_t *repo
 		.sender = &r->sender,
 		.view = &r->view,
 		.records = &r->records,
-		.urgent = phase != PHASE_IDLE,
 		.idle = phase == PHASE_IDLE,
 		.found = phase > PHASE_DISCOVERY,
 		.look = look,

@@ -311,7 +311,6 @@ static void send_blocks(struct move *move)
 				    .ahead = SMP_AHEAD,
 				    .total_ms = SMP_TOTAL_MS,
 				    .exclusive = true,
-				    .urgent = true,
 				    .context = move,
 				    .make = make_block,
 				    .take = take_acknowledgement},

@@ -162,12 +162,11 @@ static uint32_t run_batch(struct sending *sending, uint32_t num)
 	memset(wire->silent, 0, wire->plan->topology->num_switches);
 	smp_run(wire->smps,
 		&(struct smp_batch){.num = num,
-				    .ahead = wire->idle	    ? 0
-					     : wire->urgent ? SMP_AHEAD_BESIDE
-							    : SMP_AHEAD,
+				    .ahead = wire->idle	      ? 0
+					     : wire->sweeping ? SMP_AHEAD_BESIDE
+							      : SMP_AHEAD,
 				    .ahead_most = wire->idle ? 0 : SMP_AHEAD_MOST,
 				    .total_ms = SMP_TOTAL_MS,
-				    .urgent = wire->urgent,
 				    .context = sending,
 				    .make = make_smp,
 				    .take = keep_answer},

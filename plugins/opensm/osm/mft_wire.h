@@ -29,8 +29,8 @@ struct mft_wire {
 				 use, as OpenSM's may have failed since; .. */
 	uint8_t sm_port; /* .. from this port of the SM's node; 0: the node is a switch */
 	uint8_t *silent; /* [switch] working memory */
-	bool urgent;	 /* overtake OpenSM's SMPs that wait for the wire */
-	bool idle;	 /* not urgent: few SMPs are out at a time */
+	bool sweeping;	 /* OpenSM's SMPs are on the wire, too */
+	bool idle;	 /* no hurry: few SMPs are out at a time */
 	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;

@@ -583,8 +583,8 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 }
 
 /*
- * Moves an SMP to the queue of answers. OpenSM's poller serves it before the queue of
- * requests, in which thousands wait while a large fabric is discovered. Unless our last
+ * Moves an SMP to the queue of answers, which OpenSM's poller serves before the queue of
+ * requests. Unless our last
  * SMP has been sent, it is near the end of the queue of requests. As many of our SMPs are
  * out as the wire takes, and a few more (window): so many answers of OpenSM's may wait
  * behind them.
@@ -697,7 +697,7 @@ static void send_smp(struct run *run, struct slot *slot, const struct smp_reques
 	run->count->sent += sent;
 	if (!sent)
 		fail_slot(smps, slot);
-	else if (run->batch->urgent)
+	else
 		pass_queue(smps, slot);
 }
 

@@ -11,8 +11,9 @@
  * On a real wire an SMP to a dead switch comes back after its time-out times (1 +
  * transaction_retries), and holds one of OpenSM's max_wire_smps slots (4 by default)
  * until then; OpenSM's next step waits for it. So no more SMPs are handed over than the
- * wire takes, with a shorter time-out than OpenSM's. smp_run returns when all SMPs have
- * come back, failed or were given up.
+ * wire takes, with a shorter time-out than OpenSM's, and they overtake OpenSM's queue, in
+ * which thousands wait while a large fabric is discovered. smp_run returns when all SMPs
+ * have come back, failed or were given up.
  *
  * At most one Set for a switch and block is out at a time, OpenSM's or ours. A given-up
  * SMP is out until it comes back. Its block is not sent again before that (smp_is_out),
@@ -112,7 +113,6 @@ struct smp_batch {
 				dispatcher while the wire is free */
 	uint32_t total_ms;   /* when an SMP counts as silent, including retries */
 	bool exclusive;	     /* whether osm->lock is held exclusively in make() */
-	bool urgent;	     /* they overtake OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
 	enum smp_make (*make)(void *context, uint32_t index, struct smp_request *smp);
