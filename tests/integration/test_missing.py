@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import labtest
 import odd_netlists
@@ -104,6 +105,23 @@ class BeforeASweep(MissingCase):
                 simlab.poll_until(lambda: any(self.numbers()) == missing, 200, target)
                 early += runs() == before
         self.assertGreater(early, 3)
+
+    def test_hosts(self):
+        """A host's link as well, which no repair needs; the sweep's hold gives the time."""
+        self.fabric.lose("h1-2")
+        self.wait_for((0, 0, 1, 0))  # by the first sweep after a rest, at the latest
+        mark = self.lab.osm.mark()
+        for target, number in (("h1-3", 2), ("h2-1", 3)):
+            self.fabric.lose(target)
+            start = time.monotonic()
+            self.wait_for((0, 0, number, 0))
+            self.assertLess(time.monotonic() - start, 8)
+        self.fabric.lose("h2-2")  # and a flap
+        self.fabric.back("h2-2")
+        self.lab.osm.wait_log(r"portmajor return \d+: 1 host", mark.log_offset, 10)
+        self.fabric.back("h1-3")
+        self.wait_for((0, 0, 2, 0))
+        self.assertNotRegex(self.run_it("events").stdout, "missing +host h2-2")
 
 
 class AggregationNodes(MissingCase):

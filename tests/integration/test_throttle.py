@@ -65,6 +65,10 @@ class Case(labtest.LabCase):
     def state(self):
         return json.loads(pmlab.kept(self.osm.cache_dir, "state").read_text(encoding="utf-8"))
 
+    def wait_missing(self, hosts):
+        simlab.poll_until(lambda: self.state()["missing"]["hosts"] == hosts, START_S + 10,
+                          f"{hosts} missing", state=lambda: str(self.state()["missing"]))
+
     def lid(self, host):
         return self.healthy.lids[host]
 
@@ -120,6 +124,18 @@ class Waits(Case):
         with self.wire.drop("trap"):
             self.flap("h1-3")
         self.wait_service(mark, r"portmajor return \d+: 1 host, 0 cables in service: leaf1\[3\]")
+        self.assertEqual(self.sweeps(mark), 0)
+
+    def test_host_is_down(self):
+        """It is missing before the sweep, also if its trap was lost."""
+        self.addCleanup(lambda: (self.fabric.back(HOST), self.fabric.back("h1-3"),
+                                 self.rest()))
+        mark = self.osm.mark()
+        self.fabric.lose(HOST)
+        self.wait_missing(1)
+        with self.wire.drop("trap"):
+            self.fabric.lose("h1-3")
+            self.wait_missing(2)
         self.assertEqual(self.sweeps(mark), 0)
 
     def test_own_port(self):

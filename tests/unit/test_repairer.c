@@ -122,6 +122,12 @@ double returns_due(const struct returns *returns)
 	return 0;
 }
 
+double returns_exclude_gone(struct returns *returns, const struct view *of, double before,
+			    uint8_t *up)
+{
+	return 0;
+}
+
 bool returns_run(struct returns *returns, const struct returns_subject *subject,
 		 struct returned *done)
 {

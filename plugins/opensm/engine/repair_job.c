@@ -142,8 +142,23 @@ bool repairer_repair(struct repairer *r)
  */
 static bool is_left(const struct repairer *r, uint32_t port)
 {
-	return r->swept[port] && r->view.discovered[port] &&
+	const uint8_t *seen = r->unlooked ? r->discovered : r->view.discovered;
+
+	return r->swept[port] && seen[port] &&
 	       (!r->failed[port] || r->failed[port] >= VIEW_BACK);
+}
+
+/* Hosts whose links have just failed are told when these are known to be no flaps. */
+static void exclude_gone(struct repairer *r, uint8_t *left)
+{
+	double first;
+
+	if (!r->config.returns)
+		return;
+	first = returns_exclude_gone(r->config.returns, &r->view,
+				     clock_ms() - REPAIRER_TELL_MS, left);
+	if (first > 0)
+		r->tries[JOB_TELL].due_ms = first + REPAIRER_TELL_MS;
 }
 
 bool repairer_tell(struct repairer *r)
@@ -154,8 +169,7 @@ bool repairer_tell(struct repairer *r)
 	if (*due_ms <= 0 || clock_ms() < *due_ms)
 		return false;
 	*due_ms = 0;
-	/* The sweeper has told what it handed over. */
-	if (repairer_is_halted(r) || !r->view.plan || r->unlooked)
+	if (repairer_is_halted(r) || !r->view.plan)
 		return false;
 	left = malloc(r->view.plan->topology->num_ports + 1u);
 	if (!left)
@@ -164,6 +178,7 @@ bool repairer_tell(struct repairer *r)
 	for (uint32_t i = 0; i < r->view.plan->topology->num_ports; i++)
 		left[i] = is_left(r, i);
 	repairer_unlock(r);
+	exclude_gone(r, left);
 	r->config.note_missing(r->config.context, r->view.plan, left);
 	free(left);
 	return false;

@@ -99,8 +99,9 @@ struct repairer_config {
 	 */
 	void (*note_wait)(void *context, const struct throttle_wait *wait, bool first);
 	/*
-	 * Called some time after a repair or a return: discovered[port], less what has
-	 * failed since then. What has returned since then was there.
+	 * Called some time after a repair, a return or the loss of a host:
+	 * discovered[port], less what has failed since then. What has returned since then
+	 * was there.
 	 */
 	void (*note_missing)(void *context, const struct pm_plan *plan,
 			     const uint8_t *discovered);

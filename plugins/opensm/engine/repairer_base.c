@@ -162,6 +162,11 @@ void repairer_note_tables(struct repairer *r, bool settled, bool changed)
 		  r->transition.stage == TRANSITION_NONE &&
 		  r->tries[JOB_MOVES].due_ms <= 0;
 	r->config.note_tables(r->config.context, &r->view, settled, changed);
+	repairer_tell_later(r);
+}
+
+void repairer_tell_later(struct repairer *r)
+{
 	if (r->tries[JOB_TELL].due_ms <= 0)
 		r->tries[JOB_TELL].due_ms = clock_ms() + REPAIRER_TELL_MS;
 }

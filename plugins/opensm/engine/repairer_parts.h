@@ -181,6 +181,9 @@ void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports);
 /* Reports the end of a repair or transition; see note_tables in repairer.h. */
 void repairer_note_tables(struct repairer *r, bool settled, bool changed);
 
+/* Has repairer_tell run after REPAIRER_TELL_MS, or as it is due already. */
+void repairer_tell_later(struct repairer *r);
+
 /* ---- repairer_view.c; on the thread ---- */
 
 /* Takes over a view that was handed over, if any. Without memory the view is void. */

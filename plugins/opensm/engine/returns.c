@@ -311,6 +311,29 @@ static void judge_state(struct work *work, uint32_t port, uint8_t state)
 	returns_name_link(work, port, PM_NONE, work->result->strange_ports);
 }
 
+static double time_of_begin(struct returns *returns)
+{
+	double begun;
+
+	pthread_mutex_lock(&returns->lock);
+	begun = returns->begun;
+	pthread_mutex_unlock(&returns->lock);
+	return begun;
+}
+
+/* Notes since when a host's link is down; a discovery has told of earlier times. */
+static void note_gone(struct work *work, uint32_t port, uint8_t state)
+{
+	double *gone = &work->returns->history[port].gone;
+
+	if (state != IB_LINK_DOWN) {
+		*gone = 0;
+	} else if (*gone <= 0 || *gone < time_of_begin(work->returns)) {
+		*gone = clock_ms();
+		work->result->gone += work->start[port];
+	}
+}
+
 static bool take_read(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
@@ -335,6 +358,8 @@ static bool take_read(void *context, const struct smp_answer *answer)
 	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
 		returns_count_explained(work, work->topology->ports[port].node);
 	work->returns->down[port] = state != IB_LINK_ACTIVE;
+	if (work->topology->ports[port].peer == PM_NONE)
+		note_gone(work, port, state);
 	if (state == IB_LINK_DOWN && work->topology->ports[port].peer != PM_NONE &&
 	    work->up[port])
 		work->on->doubt(work->on->context, work->topology->ports[port].node);
@@ -568,6 +593,25 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 out:
 	free_work(&work);
 	return any;
+}
+
+double returns_exclude_gone(struct returns *returns, const struct view *view,
+			    double before, uint8_t *up)
+{
+	double begun = time_of_begin(returns), first = 0;
+
+	for (uint32_t i = 0; is_fit(returns, view) && i < view->plan->topology->num_ports;
+	     i++) {
+		double gone = returns->history[i].gone;
+
+		if (gone <= 0 || gone < begun || !up[i])
+			continue;
+		if (gone <= before)
+			up[i] = 0;
+		else if (first <= 0 || gone < first)
+			first = gone;
+	}
+	return first;
 }
 
 void returns_follow(struct returns *returns, const struct returns_subject *subject,

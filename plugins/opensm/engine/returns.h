@@ -69,6 +69,7 @@ struct returned {
 	const char *why;	/* .. and why the first of them is, or NULL */
 	bool missed;	  /* its running sweep, if any, has not found all of these */
 	uint32_t held;	  /* hosts that flap: served later */
+	uint32_t gone;	  /* with `look`: hosts whose links are down, and were up */
 	uint32_t strange; /* with `look`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], held_links[RETURNS_TEXT];
@@ -128,6 +129,13 @@ bool returns_are_unexplained(const struct returns *returns, const struct view *v
 
 /* When the next try is due, or a host that flaps may be served; clock_ms, or 0. */
 double returns_due(const struct returns *returns);
+
+/*
+ * Clears up[port] of hosts whose links were found down since the last discovery began,
+ * and before this clock_ms. Returns when the first of the others was, or 0. O(ports).
+ */
+double returns_exclude_gone(struct returns *returns, const struct view *view,
+			    double before, uint8_t *up);
 
 /* Brings links into service. False: there was nothing to do. */
 bool returns_run(struct returns *returns, const struct returns_subject *subject,

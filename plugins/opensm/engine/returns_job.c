@@ -229,6 +229,8 @@ static void run(struct repairer *r, const uint8_t *reported, bool look,
 		r->config.log_return(r->config.context, done);
 	if (done->number || done->left || done->held)
 		repairer_note_tables(r, false, true);
+	if (done->gone)
+		repairer_tell_later(r);
 	if (done->missed)
 		repairer_ask_sweep(r, "a link that came back is left to it",
 				   done->left_links);

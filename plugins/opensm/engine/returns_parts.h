@@ -56,6 +56,7 @@ struct history {
 	bool told;	  /* that it waits, since the last of them */
 	uint32_t sweep;	  /* records->sweep in which it was left to OpenSM, .. */
 	const char *left; /* .. and why, or NULL */
+	double gone;	  /* when a host's link was found down, clock_ms; 0: it is not */
 };
 
 struct returns {
@@ -66,6 +67,7 @@ struct returns {
 	bool fresh; /* a trap since the last run */
 	bool waits; /* some link waits until OpenSM sets no ports */
 	double first_trap;
+	double begun; /* clock_ms of the last discovery's begin */
 	struct served *served;
 	uint32_t num_served, served_room;
 	/* of the thread: */

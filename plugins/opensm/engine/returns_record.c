@@ -86,6 +86,7 @@ void returns_begin_sweep(struct returns *returns)
 {
 	pthread_mutex_lock(&returns->lock);
 	returns->num_served = 0;
+	returns->begun = clock_ms();
 	pthread_mutex_unlock(&returns->lock);
 }
 

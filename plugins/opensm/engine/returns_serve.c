@@ -284,6 +284,7 @@ static void finish_link(struct work *work, const struct link *link)
 
 	work->returns->down[link->port] = 0;
 	work->returns->history[link->port].left = NULL;
+	work->returns->history[link->port].gone = 0;
 	if (link->host)
 		note_flap(work, link);
 	else
