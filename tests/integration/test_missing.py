@@ -15,6 +15,7 @@ import odd_netlists
 import pmlab
 import simlab
 import test_status
+import wire
 
 
 class MissingCase(labtest.Folders):
@@ -298,6 +299,27 @@ class NoMaster(MissingCase):
         self.wait(0, (1, 0))
         self.assertIn("error   master     none: the port of OpenSM is down",
                       self.run_it("events").stdout)
+
+    def test_in_a_sweep(self):
+        """The sweep's SMPs time out one by one, and the look at the port comes before them."""
+        self.lab.close()
+        self.lab = self.enterContext(pmlab.Lab(
+            self.net, fabric=self.fabric, wire=wire.Wire(), sweep_interval=60,
+            cache_dir=self.cache))
+        self.lab.bring_up()
+        self.wait(0, (1, 0))
+        osm = self.lab.osm
+        osm.pace(2000)
+        begin = osm.counters()["smps"]
+        osm.hup()
+        simlab.poll_until(lambda: osm.counters()["smps"] > begin + 200, 30, "a sweep")
+        self.fabric.lose(osm.host)
+        osm.pace(0)
+        start = time.monotonic()
+        simlab.poll_until(lambda: self.gauges()[1], pmlab.TIMEOUT_S, "no master")
+        self.assertLess(time.monotonic() - start, 15)
+        self.fabric.back(osm.host)
+        self.wait(0, (1, 0))
 
     def test_standby(self):
         """One that is on standby knows a master, unless its own port is down."""
