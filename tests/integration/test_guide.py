@@ -246,7 +246,8 @@ class Alarm(unittest.TestCase):
         """What a row quotes stands in the command's source."""
         text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
         source = "".join((pmlab.ROOT / "src" / "cli" / "cmd" / name).read_text(encoding="ascii")
-                         for name in ("state_findings.c", "missing_output.c", "unset_output.c"))
+                         for name in ("state_findings.c", "missing_output.c", "unset_output.c",
+                                      "check_now.c"))
         source += (pmlab.ROOT / "plugins/opensm/engine/engine_check.c").read_text(encoding="ascii")
         source = re.sub(r'"\s*(?:JSON_INTEGER_FORMAT\s*)?"', "", source)
         for row in re.findall(r"(?m)^\| Portmajor[^|]*\|([^|]*)\|", text):

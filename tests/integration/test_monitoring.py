@@ -285,7 +285,8 @@ class Live(labtest.Folders):
                   "MulticastIncomplete": {"multicast_incomplete": 1},
                   "MasterUnknown": {"sm_no_master": 1}, "TwoMasters": {"sm_other_masters": 1},
                   "ForeignMaster": {"sm_foreign_master": 1},
-                  "PlanSetAside": {"plans_set_aside": 1}}
+                  "PlanSetAside": {"plans_set_aside": 1},
+                  "EntriesAltered": {'findings(?=.*"entries")': 1}}
         self.assertEqual({f"Portmajor{name}" for name in faults} | {
             "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing", "PortmajorNoMaster",
             "PortmajorNoStandby"},
