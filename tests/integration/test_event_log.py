@@ -50,6 +50,18 @@ class EventLog(EventCase):
             conf={"event_plugin_options": str(config)}))
         self.lab.bring_up()
 
+    def test_state_comes_first(self):
+        """What reads of an event finds it in the state, as an operator's command may look."""
+        events, state = (pmlab.kept(self.cache, name) for name in ("events", "state"))
+        for change, missing in ((self.fabric.lose, 1), (self.fabric.back, 0)) * 3:
+            begin = events.stat().st_size
+            change("leaf5:20")
+            end = time.monotonic() + pmlab.TIMEOUT_S
+            word = b" missing " if missing else b" returned "
+            while word not in events.read_bytes()[begin:]:
+                self.assertLess(time.monotonic(), end)
+            self.assertEqual(json.loads(state.read_bytes())["missing"]["links"], missing)
+
     def test_life(self):
         self.wait_for_event("notice", "opensm", r"^OpenSM .* started, pid \d+, with portmajor")
         self.wait_for_event("notice", "opensm", "^OpenSM is master$")

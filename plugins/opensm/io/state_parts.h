@@ -96,6 +96,7 @@ struct state {
 	double due;			    /* clock_ms to write it again */
 	struct pm_error failed;		    /* last error in writing, as logged; or "" */
 	struct pm_error logged;		    /* the store's error logged last */
+	struct pm_error untold;		    /* last error in writing events, or "" */
 	const struct pm_requests *requests; /* in this round */
 	const struct pm_fabric *now;	    /* in this round, or NULL */
 	uint64_t followed; /* number of the requests in force when last written */

@@ -339,18 +339,22 @@ static void log_command_trouble(struct state *state)
 	worker_leave(state->writer);
 }
 
-/* Appends pending events to their file. -errno, with err. */
-static int write_events(struct state *state, struct pm_error *err)
+/*
+ * Appends pending events to their file. Whether that went otherwise than the last time:
+ * the state is to tell that.
+ */
+static bool write_events(struct state *state)
 {
 	char *file = state->events ? store_path(state->store, "events") : NULL;
-	int rc = 0;
+	struct pm_error before = state->untold;
 
 	if (file) {
-		rc = events_write(state->events, file, err);
+		state->untold = (struct pm_error){""};
+		events_write(state->events, file, &state->untold);
 		log_command_trouble(state);
 	}
 	free(file);
-	return rc;
+	return strcmp(before.text, state->untold.text) != 0;
 }
 
 /* Whether these are the same drain, which `was` followed. */
@@ -399,20 +403,19 @@ static void keep_followed(const json_t *before, json_t *now)
 				json_object_set_new(drain, "followed", json_true());
 }
 
-/* Notes the changes of the document as events, and writes all pending ones. */
-static void tell_events(struct state *state, const json_t *document, struct pm_error *err)
+/* Notes the changes of the document as events. */
+static void note_document(struct state *state, const json_t *document)
 {
 	json_t *copy = json_deep_copy(document);
 
-	if (copy) {
-		keep_known(state->previous, copy);
-		keep_followed(state->previous, copy);
-		event_changes_note(state->events, state->previous, copy);
-		json_decref(state->previous);
-		state->previous = copy;
-		state->times++;
-	}
-	write_events(state, err);
+	if (!copy)
+		return;
+	keep_known(state->previous, copy);
+	keep_followed(state->previous, copy);
+	event_changes_note(state->events, state->previous, copy);
+	json_decref(state->previous);
+	state->previous = copy;
+	state->times++;
 }
 
 /*
@@ -439,17 +442,24 @@ static void note_aside(struct state *state)
 		events_note(state->events, EVENT_ERROR, "files", "%s", what.text);
 }
 
-/* Writes all files; false: the store is not open. */
+/*
+ * Writes all files; false: the store is not open, or the state is to be written again. An
+ * operator's command may look at the state of which an event tells: that comes first.
+ */
 static bool write_files(struct state *state, json_t *document,
 			const struct known_hosts *hosts, bool running)
 {
 	char *file = store_path(state->store, "state");
 	char *prometheus = file ? find_prometheus(state) : NULL;
-	struct pm_error err = {""};
+	struct pm_error err;
 	size_t length;
+	bool again;
 
 	if (!file)
 		return false;
+	if (state->untold.text[0]) /* perhaps it can be written now */
+		write_events(state);
+	err = state->untold;
 	note_aside(state);
 	begin_missing(state, file);
 	use_inherited(state);
@@ -457,18 +467,17 @@ static bool write_files(struct state *state, json_t *document,
 	/* Metrics may be on another disk: they have how the last round went. */
 	if (complete(state, document, hosts, running, &state->failed)) {
 		pm_error_no_memory(&err);
-		write_events(state, &(struct pm_error){""});
 	} else {
 		replace_file(prometheus, state_print_metrics, document, &length, &err);
-		tell_events(state, document, &err);
+		note_document(state, document);
 	}
-	/* The state comes last, to report how the others went. */
 	write_state(state, document, hosts, running, file, &err);
 	note_unsaved(state, &err);
-	log_trouble(state, &err);
+	again = write_events(state);
+	log_trouble(state, err.text[0] ? &err : &state->untold);
 	free(file);
 	free(prometheus);
-	return true;
+	return !again;
 }
 
 /* Whether there is anything to write. */
@@ -569,7 +578,7 @@ double state_write(struct state *state, const struct known_hosts *hosts,
 		state->due =
 			clock_ms() + (state->failed.text[0] ? RETRY_MS : REFRESH_S * 1e3);
 	} else if (state->events && events_pending(state->events)) {
-		write_events(state, &(struct pm_error){""});
+		state->news = write_events(state);
 	}
 	return state->due < next ? state->due : next;
 }
