@@ -149,6 +149,18 @@ static const char *name_end(const json_t *end, char text[END_TEXT])
 	return text;
 }
 
+/* A switch or a link: by its ends, with what an operator has done before it was pulled.
+ */
+static int print_part(const json_t *part, char *text, size_t size)
+{
+	int length = pm_json_ends_print(part, text, size);
+	size_t used = (size_t)length < size ? (size_t)length : size;
+
+	if (!json_is_true(json_object_get(part, "drained")))
+		return length;
+	return length + snprintf(used ? text + used : text, size - used, " (drained)");
+}
+
 /* The ends of a host are its own, if it is known, and its leaf's, if it has a place. */
 int pm_json_missing_print(const json_t *part, char *text, size_t size)
 {
@@ -158,7 +170,7 @@ int pm_json_missing_print(const json_t *part, char *text, size_t size)
 	char end[END_TEXT];
 
 	if (strcmp(member_text(part, "kind"), "host") != 0)
-		return pm_json_ends_print(part, text, size);
+		return print_part(part, text, size);
 	if (json_is_true(json_object_get(last, "host")))
 		return snprintf(text, size, "host %s", host);
 	return snprintf(text, size, "host %s%sat %s", host, *host ? " " : "",

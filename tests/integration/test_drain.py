@@ -284,6 +284,11 @@ class Director(DrainCase):
             self.run_it("drain", "-q", "--wait", 60, what)
         for change in "lose", "back", "lose", "back":
             self.lab.event(change, "s3-*")
+        self.lab.event("lose", "s2-line0")  # pulled
+        self.assertRegex(self.run_it("status", status=1),
+                         r"\nmissing     1 switch, .*: s2-line0 \(drained\) \(since ")
+        self.assertIn("missing    s2-line0 (drained)\n", self.run_it("events"))
+        self.lab.event("back", "s2-line0")
         self.run_it("undrain", "-q", "--wait", 60, "s2-line0")
         self.lab.event("lose", "leaf6:21")
         self.lab.event("back", "leaf6:21")
@@ -291,7 +296,7 @@ class Director(DrainCase):
         events = json.loads(self.run_it("events", "--json"))["events"]
         self.assertEqual([event["kind"] for event in events
                           if "drain" in event["kind"] + event["text"]],
-                         ["request", "transition", "drained"] * 2
+                         ["request", "transition", "drained"] * 2 + ["missing", "returned"]
                          + ["request", "transition", "undrained"])
         self.assertGreaterEqual(sum(event["kind"] == "missing" for event in events), 3)
 
@@ -332,6 +337,8 @@ class Director(DrainCase):
                           60, "the end")
         self.assertGreater(self.entries("leaf5", 20), 0)
         self.assertIn("undrain leaf5:20: its time is over\n", self.run_it("events"))
+        self.assertRegex(self.run_it("events"),
+                         r"drained +leaf5:20 until \d{4}-[-\d]+ [:\d]+ by ")
         self.assertIn(", until 2", self.run_it("status"))
 
     def test_one_for_another(self):

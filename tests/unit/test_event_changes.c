@@ -111,6 +111,9 @@ static const struct row {
 	 MISSING(PART("host", END("0x77", "n17", 1) ", " END("0x19", "leaf9", 4),
 		      ", \"host\": \"n17\"")),
 	 "notice missing host n17 at leaf9[4] (still)|notice returned leaf9|"},
+	{"a part that was drained before", MISSING(""),
+	 MISSING(PART("link", LINK, ", \"drained\": true")),
+	 "warning missing leaf1[20]-s1[3] (drained)|"},
 	{"a host behind a switch that is missing", MISSING(LEAF(9)),
 	 MISSING(LEAF(9) ", " PART("host",
 				   END("0x77", "n17", 1) ", " END("0x19", "leaf9", 4),
@@ -132,6 +135,9 @@ static const struct row {
 	 "\"state\": \"needed\"" FOLLOWED "}]}}",
 	 "notice drained s1 (needed) by root, s0:4|"},
 	{"a drain that is not done", NO_DRAIN, DRAIN(""), ""},
+	{"a drain that ends by itself", NO_DRAIN,
+	 DRAIN(FOLLOWED ", \"until\": 86399, \"by\": \"pia\""),
+	 "notice drained s0:4 until 1970-01-01 23:59:59 by pia|"},
 	{"it is done", DRAIN(""), DRAIN(FOLLOWED), "notice drained s0:4|"},
 	{"it is taken back before", DRAIN(""), NO_DRAIN, ""},
 	{"no drain", DRAIN(FOLLOWED ", \"by\": \"root\""), NO_DRAIN,
@@ -248,5 +254,6 @@ int main(void)
 		cmocka_unit_test(test_first),
 	};
 
+	setenv("TZ", "UTC", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,9 @@ int pm_json_ends_print(const json_t *thing, char *text, size_t size);
 
 /*
  * The same for a missing part and a change of the plugin's state (docs/json.md): `leaf9`,
- * `leaf5[20]-s1-line0[6]`, `host h7-18 at leaf7[18]`; `leaf7[18] leads to s2-line0[8],
- * was h7-18`, `h3-3 from leaf3[3] to leaf4[4]`, `s6-fab0, GUID 0x.. is now 0x..`.
+ * `leaf5[20]-s1-line0[6]`, `s1-fab0 (drained)`, `host h7-18 at leaf7[18]`; `leaf7[18]
+ * leads to s2-line0[8], was h7-18`, `h3-3 from leaf3[3] to leaf4[4]`, `s6-fab0, GUID 0x..
+ * is now 0x..`.
  */
 int pm_json_missing_print(const json_t *part, char *text, size_t size);
 int pm_json_change_print(const json_t *change, char *text, size_t size);

@@ -10,9 +10,10 @@
 #include <portmajor/json/values.h>
 
 #include <string.h>
+#include <time.h>
 
 #define NAMED 4	  /* elements named in an event */
-#define NAME 80	  /* bytes of a name */
+#define NAME 110  /* bytes of a name */
 #define NAMES 512 /* bytes of all of them */
 
 static bool is_text(const json_t *object, const char *member, const char *text)
@@ -78,15 +79,27 @@ static bool is_needed(const json_t *thing)
 	return is_text(thing, "state", "needed");
 }
 
-/* `s0:4 by root: optics`, `s0:4 (needed) by root` */
+/* ` until 2026-11-24 20:32:10`, or nothing. */
+static void print_until(const json_t *drain, char *text, size_t size)
+{
+	time_t until = (time_t)number_of(drain, "until");
+	struct tm local;
+
+	text[0] = '\0';
+	if (until && localtime_r(&until, &local))
+		strftime(text, size, " until %Y-%m-%d %H:%M:%S", &local);
+}
+
+/* `s0:4 by root: optics`, `s0:4 (needed) until 2026-11-24 20:32:10 by root` */
 static void name_drain(const json_t *drain, char *name, size_t size)
 {
 	const char *by = text_of(drain, "by"), *reason = text_of(drain, "reason");
-	char what[NAME];
+	char what[NAME], until[32];
 
 	name_drained(drain, what, sizeof(what));
-	snprintf(name, size, "%s%s%s%s%s%s", what, is_needed(drain) ? " (needed)" : "",
-		 by ? " by " : "", by ? by : "", reason ? ": " : "",
+	print_until(drain, until, sizeof(until));
+	snprintf(name, size, "%s%s%s%s%s%s%s", what, is_needed(drain) ? " (needed)" : "",
+		 until, by ? " by " : "", by ? by : "", reason ? ": " : "",
 		 reason ? reason : "");
 }
 

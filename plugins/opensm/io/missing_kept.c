@@ -168,9 +168,13 @@ static json_int_t begin_outage(const json_t *part, const struct missing_facts *f
 	return since;
 }
 
-/* Gives a part its kept data, or new data, and records these in `parts`. */
+/*
+ * Gives a part its kept data, or new data, and records these in `parts`. document: with
+ * the drains.
+ */
 static int complete_part(const struct missing_kept *kept,
-			 const struct missing_facts *facts, json_t *part, json_t *parts)
+			 const struct missing_facts *facts, const json_t *document,
+			 json_t *part, json_t *parts)
 {
 	char key[MEMBERS_KEY];
 	const char *host;
@@ -190,7 +194,10 @@ static int complete_part(const struct missing_kept *kept,
 	known = is_outage_acknowledged(part, since, facts->requests);
 	entry = make_entry(since, host);
 	rc = json_object_set_new(part, "since", json_integer(since)) |
-	     json_object_set_new(part, "acknowledged", json_boolean(known));
+	     json_object_set_new(part, "acknowledged", json_boolean(known)) |
+	     json_object_set_new(
+		     part, "drained",
+		     json_boolean(pm_request_is_drained(document, part, NULL)));
 	rc |= entry ? json_object_update(part, entry) : -1;
 	return rc | json_object_set_new(parts, key, entry);
 }
@@ -252,7 +259,7 @@ int missing_complete(struct missing_kept *kept, json_t *document,
 	missing = make_member(kept, facts, &rc);
 	parts = json_object();
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		rc |= complete_part(kept, facts, part, parts);
+		rc |= complete_part(kept, facts, document, part, parts);
 	if (!missing || !parts || rc || set_sums(missing) ||
 	    json_object_set(document, "missing", missing)) {
 		rc = missing || rc ? -ENOMEM : 0;
