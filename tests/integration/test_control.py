@@ -447,7 +447,7 @@ class Several(ControlCase):
         self.assertEqual(self.run_it("drain", "--wait", 60).count("out "), 4)
         self.run_it("acknowledge", "--wait", 60)
         self.run_it("undrain", "--all", "--wait", 60)
-        self.assertEqual(self.run_it("drain"), "")
+        self.assertEqual(self.run_it("drain"), "none\n")
 
 
 class Hangs(ControlCase):

@@ -204,7 +204,7 @@ class Director(DrainCase):
         self.assertEqual(undrained.wire, event.wire)
         self.assertRegex(self.told, r"^undrained: 1 cable \(leaf5\[20\]-")
         self.check_healthy()
-        self.assertEqual(self.run_it("drain"), "")
+        self.assertEqual(self.run_it("drain"), "none\n")
 
     def test_chassis(self):
         self.change("drain", "s1-*")
@@ -246,7 +246,7 @@ class Director(DrainCase):
         """What hosts would be cut off without stays in use, and that is told."""
         others = [f"leaf5:{port}" for port in range(19, 27) if port != 20]
         refused = self.run_it("drain", *others, self.CABLE, status=1)
-        self.assertEqual((refused, self.run_it("drain")), ("", ""))
+        self.assertEqual((refused, self.run_it("drain")), ("", "none\n"))
         self.change("drain", "--force", *others, self.CABLE, status=1)
         self.assertGreaterEqual(self.entries("leaf5", 20), 60)  # all hosts of other leaves
         self.check_walk(plan=False)
@@ -642,7 +642,7 @@ class Command(labtest.Folders):
         self.assertEqual(self.run_it("undrain", "--all")[:2], (
             0, "pending  OpenSM does not run: it follows when it starts\n"))
         self.assertEqual(control.drained(self.folder), [])
-        self.assertEqual(self.run_it("drain"), (0, "", ""))
+        self.assertEqual(self.run_it("drain"), (0, "none\n", ""))
 
     def test_effect(self):
         """What is told before is what the failure would do; below half of a leaf's uplinks it is

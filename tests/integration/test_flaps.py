@@ -107,7 +107,7 @@ class Flaps(labtest.Folders):
         with self.lab(hold_s=3600) as lab:
             lab.bring_up()
             cables["leaf10:25"] = f"{pmlab.Dump(lab.dump()).guids['leaf10']:#018x}:25"
-            self.assertEqual(release(), "")
+            self.assertEqual(release(), "none\n")
             for _ in range(self.LIMIT + 1):
                 for verb in ("lose", "back"):
                     for cable in cables:

@@ -186,7 +186,7 @@ class Acknowledged(MissingCase):
         return done.stdout if status < 2 else done.stderr
 
     def test_until_it_returns(self):
-        self.assertEqual(self.acknowledge(), "")
+        self.assertEqual(self.acknowledge(), "none\n")
         self.assertIn('"leaf9" is neither missing nor changed', self.acknowledge("leaf9", status=2))
         self.lab.event("lose", "leaf9")
         self.lab.event("lose", "leaf5:20")

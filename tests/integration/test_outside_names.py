@@ -348,7 +348,7 @@ class Plugin(labtest.Folders):
         self.assertEqual({one["guid"]: one["name"] for one in listed}, ends)
         self.run_it("drain", statuses=(0, 1))
         self.run_it("undrain", "-q", *drains)
-        self.assertEqual(self.run_it("drain"), "")
+        self.assertEqual(self.run_it("drain"), "none\n")
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class Unset(labtest.Folders):
         self.fabric.error(LEAF, 0)
         self.sweep()
         self.run_it("undrain", "--wait", 60, "--all")
-        self.assertEqual(self.run_it("drain"), "")
+        self.assertEqual(self.run_it("drain"), "none\n")
 
     def test_drained_again(self):
         """While paths come back to the part, it is not out as it was before."""

@@ -502,8 +502,11 @@ static int show_trial(const struct cli_ports *ports, const struct request *reque
 	return status ? status : outcome->refusal ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Prints the drained parts, and the cause once if none of them is pending. */
-static void print_drained(const json_t *joined)
+/*
+ * Prints the drained parts, and the cause once if none of them is pending. asks: it is
+ * all that was asked for.
+ */
+static void print_drained(const json_t *joined, bool asks)
 {
 	const char *cause = cli_json_text(joined, "cause");
 	const json_t *thing;
@@ -519,6 +522,8 @@ static void print_drained(const json_t *joined)
 	}
 	if (!named)
 		cli_ports_print_cause(joined);
+	if (asks && !i && !strcmp(cli_json_text(joined, "state"), "done"))
+		puts("none");
 }
 
 /* Prints the drained parts; an exit status. */
@@ -529,7 +534,7 @@ static int show_drained(const struct cli_ports *ports, const struct request *req
 	int status = cli_ports_judge(joined, changes, request->wait_s), printed;
 
 	if (!request->output.json && !request->output.quiet)
-		print_drained(joined);
+		print_drained(joined, !changes);
 	if (!request->output.json) {
 		json_decref(joined);
 		return status;

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct settle {
 	const struct settle_kind *kind;
@@ -138,6 +139,9 @@ static int show_matters(const struct settle *settle, const struct cli_ports *por
 				   matter)
 			settle->kind->print(matter);
 		cli_ports_print_cause(joined);
+		if (!settle->changes && !i &&
+		    !strcmp(cli_json_text(joined, "state"), "done"))
+			puts("none");
 	}
 	json_decref(joined);
 	return status;
