@@ -644,6 +644,15 @@ class Command(labtest.Folders):
         self.assertEqual(control.drained(self.folder), [])
         self.assertEqual(self.run_it("drain"), (0, "none\n", ""))
 
+    def test_both_ends(self):
+        """Two names of a cable are one drain, by the end that was named first."""
+        spine = "%s:%d" % simlab.Netlist(self.netlist).nodes["leaf2"].ports[5]
+        leaf = "leaf2:5"
+        self.assertEqual(self.drain("--force", leaf, spine)[:2], (0, f"pending  {leaf}\n"))
+        self.assertEqual(self.drain("--force", spine)[:2], (0, f"pending  {leaf}\n"))
+        self.assertEqual(self.run_it("undrain", leaf)[0], 0)
+        self.assertEqual(control.drained(self.folder), [])
+
     def test_effect(self):
         """What is told before is what the failure would do; below half of a leaf's uplinks it is
         refused, with --dry-run nothing is written."""

@@ -89,10 +89,35 @@ static const struct pm_fabric *fabric_of(const struct place *place)
 	return place->fabric ? place->fabric : place->present.plan->topology;
 }
 
-/* Adds one part to a request, as cli_failures_find gives it. */
-static int add_thing(json_t *parts, const struct pm_fabric *fabric, uint32_t thing)
+/* Whether a port is drained, or is to be. */
+static bool is_listed(const json_t *parts, const struct pm_drains *drains,
+		      const struct pm_fabric *fabric, uint32_t port)
 {
-	const struct pm_port *port = &fabric->ports[thing];
+	const uint64_t guid = fabric->nodes[fabric->ports[port].node].guid;
+	const unsigned int num = fabric->ports[port].num;
+	struct pm_request_part part;
+	const json_t *object;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(parts, i, object)
+		any = any || (pm_request_part_read(object, &part) && part.guid == guid &&
+			      part.num == num);
+	for (i = 0; i < drains->num; i++)
+		any = any || (drains->list[i].guid == guid && drains->list[i].num == num);
+	return any;
+}
+
+/*
+ * Adds one part to a request, as cli_failures_find gives it. A link is named by the end
+ * that is drained already, if one is: two names of a cable are one drain.
+ */
+static int add_thing(json_t *parts, const struct pm_drains *drains,
+		     const struct pm_fabric *fabric, uint32_t thing)
+{
+	uint32_t peer = fabric->ports[thing].num ? fabric->ports[thing].peer : PM_NONE;
+	bool other = peer != PM_NONE && is_listed(parts, drains, fabric, peer);
+	const struct pm_port *port = &fabric->ports[other ? peer : thing];
 	uint64_t guid = fabric->nodes[port->node].guid;
 	struct pm_error err;
 
@@ -125,7 +150,8 @@ static int check_hosts(const struct place *place, const char *text)
 	return status;
 }
 
-static int add_all(json_t *parts, const struct place *place, char **operands, bool quiet)
+static int add_all(json_t *parts, const struct pm_drains *drains,
+		   const struct place *place, char **operands, bool quiet)
 {
 	const struct pm_fabric *fabric = fabric_of(place);
 	int status = EXIT_FINE;
@@ -140,7 +166,7 @@ static int add_all(json_t *parts, const struct place *place, char **operands, bo
 		if (!status)
 			status = check_several(fabric, *operands, &things, quiet);
 		for (uint32_t i = 0; i < things.num && !status; i++)
-			status = add_thing(parts, fabric, things.list[i]);
+			status = add_thing(parts, drains, fabric, things.list[i]);
 		free(things.list);
 	}
 	return status;
@@ -309,7 +335,8 @@ static int drain_at(struct cli_port *port, const struct request *request, char *
 	bool knows = !status && (anyway || knows_all(&place, operands));
 
 	if (knows)
-		status = add_all(parts, &place, operands, request->output.quiet);
+		status = add_all(parts, &port->kept.drains, &place, operands,
+				 request->output.quiet);
 	knows = knows && (anyway || !request->netlist || has_parts(port, parts));
 	if (!status && knows)
 		status = prepare_port(port, &place, json_incref(parts), request, outcome);
