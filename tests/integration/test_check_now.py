@@ -91,6 +91,20 @@ class Tables(NowCase):
         self.assertIn("\ntables read: 90 of 90 switches, ", "\n" + self.check())
         self.assertIn("tables read on request: 90 of 90 switches", lab.osm.log())
 
+    def test_no_file_is_left(self):
+        """Neither after a while, nor of a process that was killed."""
+        lab = self.start()
+        tables = pmlab.kept(self.cache, "tables")
+        self.check()
+        self.assertTrue(tables.exists())
+        lab.osm.process.kill()
+        lab.osm.process.wait(30)
+        lab.close()
+        self.start()
+        simlab.poll_until(lambda: not tables.exists(), 30, "the file of another process to go")
+        self.check()
+        simlab.poll_until(lambda: not tables.exists(), 120, "the file to go")
+
     def test_altered(self):
         """Behind OpenSM's back: the switch is named, and the paths that end there."""
         config, prom = self.folder / "portmajor.conf", self.folder / "portmajor.prom"

@@ -159,20 +159,37 @@ static void inherit(struct plugin *plugin)
 	free(place);
 }
 
-/* Writes tables that were read on request, after the fabric that they are of. */
-static void write_tables(struct plugin *plugin)
+/*
+ * Removes the tables that a command has had time to read, and those that a former process
+ * has left. Returns when to look again.
+ */
+static double remove_tables(struct plugin *plugin, bool last)
+{
+	if (plugin->tables_due > clock_ms() && !last)
+		return plugin->tables_due;
+	if (plugin->tables_due < DBL_MAX && tables_file_remove(plugin->store))
+		plugin->tables_due = DBL_MAX;
+	return DBL_MAX;
+}
+
+/*
+ * Writes tables that were read on request, after the fabric that they are of. Returns
+ * when to remove them.
+ */
+static double write_tables(struct plugin *plugin, bool last)
 {
 	struct tables_read *read = table_check_take(plugin->table_check);
 	json_t *described;
 
 	if (!read)
-		return;
+		return remove_tables(plugin, last);
 	described = tables_file_write(read, plugin->store);
 	worker_enter(plugin->writer);
 	log_tables_read(&plugin->osm->log, described);
 	worker_leave(plugin->writer);
 	table_check_free(read);
 	state_note_tables_read(plugin->state, described);
+	return plugin->tables_due = clock_ms() + TABLES_FILE_MS;
 }
 
 /* A round of the writer: the plan and the holds come first. */
@@ -181,7 +198,7 @@ static double write_files(void *context, bool last)
 	struct plugin *plugin = context;
 	bool reads =
 		plugin->operator_files && operator_files_begin(plugin->operator_files);
-	double next = DBL_MAX;
+	double next = DBL_MAX, tables = DBL_MAX;
 
 	if (plugin->store)
 		store_write(plugin->store);
@@ -194,14 +211,14 @@ static double write_files(void *context, bool last)
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
 	if (plugin->table_check && plugin->state)
-		write_tables(plugin);
+		tables = write_tables(plugin, last);
 	if (plugin->state && plugin->fabric_file)
 		next = state_write(plugin->state, fabric_file_hosts(plugin->fabric_file),
 				   fabric_file_now(plugin->fabric_file),
 				   kept_requests_now(plugin->requests), last);
 	if (plugin->requests)
 		answer_requests(plugin);
-	return next;
+	return next < tables ? next : tables;
 }
 
 /* Ends the plugin. If a file operation hangs, nothing that its thread uses is freed. */

@@ -286,6 +286,7 @@ struct plugin {
 	struct operator_files *operator_files;
 	struct table_check *table_check; /* NULL: no memory for it */
 	struct kept_requests *requests;
+	double tables_due;  /* clock_ms to remove the file of tables; DBL_MAX: none */
 	uint64_t published; /* state_written, as last published on the control socket */
 	struct events *events;		 /* NULL: no memory for them */
 	struct state *state;		 /* NULL: no memory for it */

@@ -77,6 +77,21 @@ static int replace_tables(const struct tables_read *read, const char *path,
 	return rc;
 }
 
+bool tables_file_remove(struct store *store)
+{
+	char *path = store_path(store, "tables"), *new;
+
+	if (!path)
+		return false;
+	unlink(path);
+	if (asprintf(&new, "%s.new", path) >= 0) {
+		unlink(new);
+		free(new);
+	}
+	free(path);
+	return true;
+}
+
 /* ---- The description ---- */
 
 static json_t *list_differing(const struct tables_read *read)

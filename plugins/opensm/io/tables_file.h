@@ -19,4 +19,10 @@
  */
 json_t *tables_file_write(const struct tables_read *read, struct store *store);
 
+/* The command reads the file as soon as it has its answer; it may be large. */
+#define TABLES_FILE_MS 60e3
+
+/* Removes the file, if there is one; false: the store is not open. Likewise. */
+bool tables_file_remove(struct store *store);
+
 #endif
