@@ -256,7 +256,8 @@ class Check(Dumped):
         self.assertEqual((result["first_unassigned"]["lid"], result["first_unassigned"]["name"]),
                          (lid, "leaf0"))
         self.assertIsNone(self.check(self.netlist, self.whole)["first_unassigned"])
-        self.assertIn(f'1 unassigned LIDs have entries: LID {lid} on "leaf0"',
+        self.assertIn(f'note: entries for 1 LID that no port has now, as of absent '
+                      f'parts: no packet is for these; LID {lid} on "leaf0", for one',
                       self.run_ok("check", self.netlist, edited))
         planned = self.check("--plan", self.plan_file(), self.netlist, edited, status=1)
         self.assertEqual(self.kinds(planned), ["unknown-lid"])

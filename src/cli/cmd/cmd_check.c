@@ -502,6 +502,15 @@ static bool is_in_order(const struct judged *j)
 	       !json_array_size(json_object_get(j->now.read, "unanswered"));
 }
 
+static void print_unassigned(const json_t *object, const struct judged *j)
+{
+	cli_text_print(object,
+		       "note: entries for {#unassigned_lids|LID|LIDs} that no port has "
+		       "now, as of absent parts: no packet is for these; LID "
+		       "{first_unassigned.lid} on ");
+	cli_print_line("\"%s\", for one", pm_fabric_label(j->fabric, j->found.at));
+}
+
 /*
  * Prints the result. Findings have node names, and are not taken from the object: a
  * netlist's names may have bytes that JSON cannot have.
@@ -527,11 +536,8 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 			pm_fabric_label(j->fabric,
 					j->fabric->ports[found->left_out].node));
 	}
-	if (found->unassigned) {
-		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
-				       "LID {first_unassigned.lid} on ");
-		cli_print_line("\"%s\", for one", pm_fabric_label(j->fabric, found->at));
-	}
+	if (found->unassigned)
+		print_unassigned(object, j);
 	print_paths(object, j);
 	json_array_foreach(json_object_get(object, "loads"), i, load)
 		print_load(load);
