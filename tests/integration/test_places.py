@@ -226,6 +226,11 @@ class Flapping(PlacesCase):
         self.assertRegex(text, rf"^host {HOST} at leaf7\[4\], down {self.LIMIT + 1} times in \d+ s$")
         gauges = test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))
         self.assertEqual(int(gauges["portmajor_flapping_hosts"]), 1)
+        self.lab.close()  # another process has counted nothing: no word that it is steady
+        self.start()
+        simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "the state",
+                          state=self.judge)
+        self.assertEqual(self.events("flapping", "steady"), [])
 
 
 if __name__ == "__main__":

@@ -294,12 +294,16 @@ static void use_inherited(struct state *state)
 	state->inherited = NULL;
 }
 
-/* Reads the missing parts from the last process's file. */
+/*
+ * Reads the missing parts from the last process's file. What it knew of hosts that flap
+ * is gone with it: this process, which begins to count, does not call them steady.
+ */
 static void begin_missing(struct state *state, const char *file)
 {
 	if (state->begun)
 		return;
 	state->previous = load_state(file);
+	json_object_del(state->previous, "flapping_hosts");
 	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
 	missing_begin(&state->missing, state->previous, state->requests);
 	state->begun = true;
