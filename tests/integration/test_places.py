@@ -168,6 +168,59 @@ class Moved(PlacesCase):
         self.assertRegex(text, rf"^host {OTHER}( at leaf7\[4\])?$")
 
 
+class NotThere(PlacesCase):
+    """A failure of parts that are missing or elsewhere now is refused, as status has them."""
+
+    def refused(self, *args):
+        """The message of each command."""
+        folder = pmlab.kept(self.cache, "state").parent
+        failed = [f"--fail={part}" for part in args]
+        told = []
+        for command in ("whatif", "--now"), ("table", "--now", folder):
+            done = self.run_it(*command, *failed)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), command)
+            told.append(done.stderr)
+        self.assertEqual(told[0], told[1])
+        return told[0].strip().removeprefix("portmajor: ")
+
+    def missing(self, text, name):
+        self.assertRegex(self.refused(text), r'^--fail: "%s" is missing already: %s, since '
+                         r"\d{4}[-\d]+ [:\d]+$" % (re.escape(text), re.escape(name)))
+
+    def runs(self):
+        return json.loads(pmlab.kept(self.cache, "state").read_text("utf-8"))["run"]["number"]
+
+    def test_parts(self):
+        up = self.peer("leaf7", 21)
+        swept = self.runs()
+        links = len(self.lab.netlist.nodes["s1-fab0"].ports)
+        self.fabric.lose("s1-fab0")
+        self.wait_for((1, links, 0, 0))
+        if self.runs() == swept:  # it is discovered still
+            self.missing("s1-fab0", "s1-fab0")
+        simlab.poll_until(lambda: self.runs() > swept, pmlab.TIMEOUT_S, "the sweep")
+        for text in "s1-fab0", "s1-fab*", f"{self.fabric.guid('s1-fab0'):#x}", "s1-fab0:1":
+            self.missing(text, "s1-fab0")
+        self.change('Unlink "leaf7"[4]', 'Unlink "leaf7"[21]')
+        self.wait_for((1, links + 1, 1, 0))
+        self.missing(HOST, f"host {HOST} at leaf7[4]")
+        self.missing("leaf7:4", f"host {HOST} at leaf7[4]")
+        for text in "leaf7:21", f"leaf7[21]-{up}", f"{up}":
+            self.missing(text, f"leaf7[21]-{up}")
+        # What is there fails as before, beside what is not.
+        self.assertEqual(self.run_it("whatif", "-q", "--now", "--fail", "s1-*").returncode, 0)
+        self.assertIn("missing already", self.refused("s1-*", HOST))
+        self.assertIn('no node is named "nobody"', self.refused("nobody"))
+
+        # The uplink is in the host's port.
+        name, port = self.lab.netlist.nodes["leaf7"].ports[21]
+        self.change(f'Link "leaf7"[4] "{name}"[{port}]')
+        said = f"leaf7[4] leads to {up}, was {HOST}"
+        simlab.poll_until(lambda: f"recabled: {said}" in self.judge()[1], pmlab.TIMEOUT_S, said)
+        self.assertEqual(self.refused(f"leaf7[21]-{up}"),
+                         f'--fail: "leaf7[21]-{up}" is not there: {said}')
+
+
 class Replaced(PlacesCase):
     OLD = "s1-fab0"
 

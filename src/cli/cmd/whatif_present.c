@@ -3,7 +3,15 @@
 #include "whatif_present.h"
 
 #include "json.h"
+#include "missing_output.h"
 #include "output.h"
+#include "text.h"
+
+#include <portmajor/netlist/netlist.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 int whatif_present_open(const char *folder, struct whatif_present *now)
 {
@@ -43,12 +51,169 @@ void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find)
 	find->context = &now->drains;
 }
 
+/* ---- Parts that are not there ---- */
+
+/* Whether the link at a port of present.fabric has failed since it was discovered. */
+static bool is_away(const struct present *present, uint32_t port)
+{
+	const struct pm_fabric *fabric = present->fabric;
+	uint32_t peer = fabric->ports[port].peer, place;
+
+	if (peer == PM_NONE)
+		return true;
+	if (fabric->ports[port].node >= fabric->num_switches)
+		port = peer;
+	place = pm_fabric_same_port(fabric, port, present->plan->topology);
+	return place != PM_NONE && !present->there[place];
+}
+
+static bool is_thing_away(const struct present *present, uint32_t thing)
+{
+	const struct pm_port *p = &present->fabric->ports[thing];
+
+	if (p->num)
+		return is_away(present, thing);
+	pm_for_each_port(i, present->fabric, p->node)
+		if (!is_away(present, i))
+			return false;
+	return true;
+}
+
+static bool are_all_away(const struct present *present, const struct pm_ports *things)
+{
+	for (uint32_t i = 0; i < things->num; i++)
+		if (!is_thing_away(present, things->list[i]))
+			return false;
+	return true;
+}
+
+/* Whether an end in the plugin's state is that port, or one of them is a whole node. */
+static bool names_end(const json_t *end, const struct pm_fabric *fabric, uint32_t port)
+{
+	const struct pm_port *p = &fabric->ports[port];
+	struct pm_request_part part;
+
+	return pm_request_part_read(end, &part) &&
+	       part.guid == fabric->nodes[p->node].guid &&
+	       (!p->num || !part.num || part.num == p->num);
+}
+
+static bool tells_of(const json_t *ends, const struct pm_fabric *fabric, uint32_t thing)
+{
+	uint32_t peer = fabric->ports[thing].peer;
+	const json_t *end;
+	size_t i;
+
+	json_array_foreach(ends, i, end)
+		if (names_end(end, fabric, thing) ||
+		    (peer != PM_NONE && names_end(end, fabric, peer)))
+			return true;
+	return false;
+}
+
+/* The first element of a list of the state whose ends have a thing's; or NULL. */
+static const json_t *find_told(const json_t *list, const struct pm_fabric *fabric,
+			       const struct pm_ports *things)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+		for (uint32_t k = 0; k < things->num; k++)
+			if (tells_of(json_object_get(one, "ends"), fabric,
+				     things->list[k]))
+				return one;
+	return NULL;
+}
+
+/* Refuses parts that are not there, as the plugin's state tells of them. EXIT_USAGE. */
+static int refuse_away(const json_t *state, const char *text,
+		       const struct pm_fabric *fabric, const struct pm_ports *things)
+{
+	const json_t *missing = json_object_get(state, "missing");
+	const json_t *changed = json_object_get(state, "changed");
+	const json_t *told = find_told(json_object_get(missing, "parts"), fabric, things);
+	char *name = told ? cli_missing_name(told) : NULL;
+	char since[CLI_TEXT_WHEN] = "";
+
+	if (told)
+		cli_text_when(cli_json_number(told, "since"), since);
+	else if ((told = find_told(json_object_get(changed, "list"), fabric, things)))
+		name = cli_change_name(told);
+	if (*since)
+		cli_fail(EXIT_USAGE, "--fail: \"%s\" is missing already: %s, since %s",
+			 text, name, since);
+	else
+		cli_fail(EXIT_USAGE, "--fail: \"%s\" is not there: %s", text,
+			 name ? name : "its last place has no link now");
+	free(name);
+	return EXIT_USAGE;
+}
+
+/* A fabric with all parts, there or not, which the caller frees; NULL: no such file. */
+static struct pm_fabric *read_drawn(const char *folder)
+{
+	char *path = cli_text_make("%sdrawing.net", folder);
+	struct pm_fabric *drawing = NULL;
+	int rc = pm_netlist_read(path, &drawing, NULL, NULL);
+
+	free(path);
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	return rc ? NULL : drawing;
+}
+
+/* Refuses a text that names no part of present.fabric, for the reason `why`. */
+static int refuse_unknown(const struct whatif_present *now, const char *text,
+			  const char *why)
+{
+	struct pm_fabric *drawing = read_drawn(now->port->folder);
+	const struct pm_fabric *all = drawing ? drawing : now->present.plan->topology;
+	struct pm_ports things = {0};
+	int status;
+
+	if (pm_failures_find(all, now->present.plan, "--fail", text, &things, NULL) ==
+	    -ENOMEM)
+		cli_no_memory();
+	status = things.num ? refuse_away(now->port->state, text, all, &things)
+			    : cli_fail(EXIT_USAGE, "%s", why);
+	free(things.list);
+	pm_fabric_free(drawing);
+	return status;
+}
+
+/* Checks that a text of --fail names a part that is there. An exit status. */
+static int check_there(const struct whatif_present *now, const char *text)
+{
+	const struct present *present = &now->present;
+	struct pm_ports things = {0};
+	struct pm_error err;
+	int status = EXIT_FINE, rc;
+
+	rc = pm_failures_find(present->fabric, present->plan, "--fail", text, &things,
+			      &err);
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	if (rc)
+		status = refuse_unknown(now, text, err.text);
+	else if (are_all_away(present, &things))
+		status = refuse_away(now->port->state, text, present->fabric, &things);
+	free(things.list);
+	return status;
+}
+
 int whatif_present_fail(const struct whatif_present *now, const struct cli_failed *failed,
 			bool quiet, struct pm_ports *ports)
 {
 	const struct pm_fabric *fabric = now->present.fabric;
 	const struct pm_plan *plan = now->present.plan;
 
+	for (uint32_t i = 0; i < failed->num; i++) {
+		int status = check_there(now, failed->list[i]);
+
+		if (status)
+			return status;
+	}
 	if (!quiet)
 		cli_failed_print(fabric, plan, failed);
 	return cli_failures_add(fabric, plan, failed, ports);

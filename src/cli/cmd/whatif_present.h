@@ -30,8 +30,9 @@ void whatif_present_close(struct whatif_present *now);
 void whatif_present_find(struct whatif_present *now, struct pm_whatif_now *find);
 
 /*
- * Finds the parts of --fail and their ports in present.fabric. An exit status. The caller
- * frees ports->list.
+ * Finds the parts of --fail and their ports in present.fabric. An exit status, with a
+ * message: parts of which nothing is there are refused as missing already, or as being at
+ * another place. The caller frees ports->list.
  */
 int whatif_present_fail(const struct whatif_present *now, const struct cli_failed *failed,
 			bool quiet, struct pm_ports *ports);
