@@ -43,10 +43,10 @@ static const char *const kind_names[][2] = {
 	[HOSTS] = {"host", "hosts"},
 };
 
-/* Parts in use: discovered both times, and not drained. */
+/* Parts in use: discovered both times, and not drained, or not recabled. */
 struct use {
 	const uint8_t *discovered, *also_discovered,
-		*drained; /* [port]; the latter two may be NULL */
+		*out; /* [port]; the latter two may be NULL */
 };
 
 /* Calls a function for each part that `there` has and `gone` lacks. */
@@ -59,7 +59,7 @@ static bool has(const struct use *use, uint32_t port)
 {
 	return use->discovered[port] &&
 	       (!use->also_discovered || use->also_discovered[port]) &&
-	       (!use->drained || !use->drained[port]);
+	       (!use->out || !use->out[port]);
 }
 
 static bool has_links(const struct pm_plan *plan, uint32_t sw, const struct use *use)
@@ -140,8 +140,9 @@ static bool append_all(const struct finder *f, const char *verb, struct text *te
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *buffer, size_t size)
 {
-	pm_change_describe_use(plan, &(struct pm_change_use){before, NULL},
-			       &(struct pm_change_use){after, NULL}, buffer, size);
+	pm_change_describe_use(plan, &(struct pm_change_use){.discovered = before},
+			       &(struct pm_change_use){.discovered = after}, buffer,
+			       size);
 }
 
 /* Most often nothing has changed. */
@@ -165,15 +166,18 @@ void pm_change_describe_use(const struct pm_plan *plan,
 {
 	const struct use discovered[2] = {{.discovered = before->discovered},
 					  {.discovered = after->discovered}};
-	const struct use used[2] = {
+	const struct use used[] = {
 		{before->discovered, after->discovered, before->drained},
-		{before->discovered, after->discovered, after->drained}};
+		{before->discovered, after->discovered, after->drained},
+		{before->discovered, after->discovered, NULL},
+		{before->discovered, after->discovered, after->recabled}};
 	const struct {
 		const char *first, *next;
 		struct finder what;
 	} kinds[] = {
 		{"failed: ", "; failed: ", {plan, discovered[0], discovered[1]}},
 		{"came: ", "; came: ", {plan, discovered[1], discovered[0]}},
+		{"recabled: ", "; recabled: ", {plan, used[2], used[3]}},
 		{"drained: ", "; drained: ", {plan, used[0], used[1]}},
 		{"undrained: ", "; undrained: ", {plan, used[1], used[0]}},
 	};
@@ -184,7 +188,7 @@ void pm_change_describe_use(const struct pm_plan *plan,
 			!has_more(before->discovered, after->discovered, num),
 		is_same(before->discovered, after->discovered, num) ||
 			!has_more(after->discovered, before->discovered, num),
-		same_use, same_use};
+		!after->recabled || !memchr(after->recabled, 1, num), same_use, same_use};
 	struct text text = {buffer, size};
 	bool any = false;
 

@@ -122,6 +122,9 @@ class Recabled(PlacesCase):
         self.assertEqual([text for kind, text in told if kind == "returned"], [])
         self.assertIn(("recabled", said), told)
         self.said = returns
+        self.assertRegex(" ".join(text for _, text in self.events("run")),
+                         r"recabled: 2 cables \(leaf8\[19\]-\S+, leaf8\[20\]-\S+\)")
+        self.said = returns
         left = self.events("return")
         self.assertLessEqual(len(left), 1, left)
         self.assertRegex(self.run_it("acknowledge").stdout,

@@ -94,13 +94,55 @@ static void test_drained(void **state)
 			for (uint32_t p = 0; p < world.plan->topology->num_ports; p++)
 				marks[2 + k][p] = marks[k][p] && !marks[2 + k][p];
 		}
-		pm_change_describe_use(
-			world.plan, &(struct pm_change_use){marks[0], marks[2]},
-			&(struct pm_change_use){marks[1], marks[3]}, text, sizeof(text));
+		pm_change_describe_use(world.plan,
+				       &(struct pm_change_use){.discovered = marks[0],
+							       .drained = marks[2]},
+				       &(struct pm_change_use){.discovered = marks[1],
+							       .drained = marks[3]},
+				       text, sizeof(text));
 		if (strcmp(text, uses[i].text))
 			fail_msg("%zu: \"%s\", not \"%s\"", i, text, uses[i].text);
 		for (int k = 0; k < 4; k++)
 			free(marks[k]);
+	}
+	world_free(&world);
+}
+
+/* What is away before and after, and what leads elsewhere after. */
+static const struct {
+	const char *away[2], *recabled, *text;
+} recablings[] = {
+	{{"", ""}, "", "no change"},
+	{{"", ""}, "l0:6", "recabled: 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, "s0", "recabled: 1 switch (s0)"},
+	{{"", "l0:6"}, "l0:6", "failed: 1 cable (l0[6]-s0[1])"},
+	{{"l0:6", ""}, "l0:6", "came: 1 cable (l0[6]-s0[1])"},
+	{{"", "a"}, "l0:6", "failed: 1 host (l0[1]); recabled: 1 cable (l0[6]-s0[1])"},
+};
+
+static void test_recabled(void **state)
+{
+	struct world world;
+
+	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(recablings); i++) {
+		uint8_t *before = marks_without(&world, recablings[i].away[0]);
+		uint8_t *after = marks_without(&world, recablings[i].away[1]);
+		uint8_t *recabled = marks_without(&world, recablings[i].recabled);
+		char text[256];
+
+		for (uint32_t p = 0; p < world.plan->topology->num_ports; p++)
+			recabled[p] = !recabled[p];
+		pm_change_describe_use(world.plan,
+				       &(struct pm_change_use){.discovered = before},
+				       &(struct pm_change_use){.discovered = after,
+							       .recabled = recabled},
+				       text, sizeof(text));
+		if (strcmp(text, recablings[i].text))
+			fail_msg("%zu: \"%s\", not \"%s\"", i, text, recablings[i].text);
+		free(before);
+		free(after);
+		free(recabled);
 	}
 	world_free(&world);
 }
@@ -290,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_drained),
+		cmocka_unit_test(test_recabled),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_oddities),
 		cmocka_unit_test(test_unreachable),

@@ -19,16 +19,17 @@ void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 
 /*
  * [port] The ports that are discovered, and those excluded by drains (drain.h), at one
- * moment.
+ * moment; and those that lead elsewhere than at the moment before. The latter two may be
+ * NULL.
  */
 struct pm_change_use {
-	const uint8_t *discovered, *drained;
+	const uint8_t *discovered, *drained, *recabled;
 };
 
 /*
- * The same, followed by the drained and undrained parts that were discovered at both
- * moments: "drained: 1 link (leaf3[20]-s1-line0[4])". A switch counts as drained when all
- * its links to switches are.
+ * The same, followed by the recabled, drained and undrained parts that were discovered at
+ * both moments: "drained: 1 link (leaf3[20]-s1-line0[4])". A switch counts as drained, or
+ * recabled, when all its links to switches are.
  */
 void pm_change_describe_use(const struct pm_plan *plan,
 			    const struct pm_change_use *before,

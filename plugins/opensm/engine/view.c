@@ -44,6 +44,7 @@ static void carry_over(const struct view *from, struct view *to)
 		to->downs[port] = from->downs[i];
 		to->logged.discovered[port] = from->logged.discovered[i];
 		to->logged.drained[port] = from->logged.drained[i];
+		to->logged.recabled[port] = from->logged.recabled[i];
 	}
 }
 
@@ -59,10 +60,9 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.serial = view->serial + 1,
 	};
 	uint8_t **const arrays[] = {
-		&next.discovered,	 &next.usable,
-		&next.believed,		 &next.drained,
-		&next.recabled,		 &next.failed,
-		&next.logged.discovered, &next.logged.drained,
+		&next.discovered,	 &next.usable,	       &next.believed,
+		&next.drained,		 &next.recabled,       &next.failed,
+		&next.logged.discovered, &next.logged.drained, &next.logged.recabled,
 		&next.drifting,		 &next.downs,
 	};
 	int rc;
@@ -78,6 +78,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	if (view->plan) {
 		carry_over(view, &next);
 		pm_stale_mark_recabled(view->plan, plan, next.recabled);
+		pm_stale_mark_recabled(view->plan, plan, next.logged.recabled);
 	} else {
 		memset(next.recabled, 1, num);
 	}
@@ -291,10 +292,15 @@ void view_log(struct view *view, char *text, size_t size)
 
 	pm_change_describe_use(
 		view->plan,
-		&(struct pm_change_use){view->logged.discovered, view->logged.drained},
-		&(struct pm_change_use){view->discovered, view->drained}, text, size);
+		&(struct pm_change_use){.discovered = view->logged.discovered,
+					.drained = view->logged.drained},
+		&(struct pm_change_use){.discovered = view->discovered,
+					.drained = view->drained,
+					.recabled = view->logged.recabled},
+		text, size);
 	memcpy(view->logged.discovered, view->discovered, num);
 	memcpy(view->logged.drained, view->drained, num);
+	memset(view->logged.recabled, 0, num);
 }
 
 bool view_is_up(const struct view *view, uint32_t port, bool seen)

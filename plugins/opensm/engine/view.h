@@ -46,6 +46,7 @@ struct view {
 			      * written; see view_written */
 	struct view_logged { /* at the last view_log */
 		uint8_t *discovered, *drained;
+		uint8_t *recabled; /* leads elsewhere than then */
 	} logged;
 	uint8_t *failed;   /* [port] found by the repairer, whatever the running discovery
 			      saw; .._BEFORE until that is over; else 0 */
