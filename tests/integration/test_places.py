@@ -63,6 +63,14 @@ class PlacesCase(test_missing.MissingCase):
         return self.events("missing", "returned", "recabled", "moved", "replaced", "undone",
                            "adopted")
 
+    def check_closed(self, told):
+        """Parts that were missing, if any, are no more."""
+        opened = [text for kind, text in told if kind == "missing"]
+        closed = [text.removeprefix("missing no more: ") for _, text in told
+                  if text.startswith("missing no more: ")]
+        self.assertEqual(sorted(", ".join(closed).split(", ")),
+                         sorted(", ".join(opened).split(", ")))
+
     def acknowledge(self, *args):
         done = self.run_it("acknowledge", "--wait", 60, *args)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -85,7 +93,7 @@ class Recabled(PlacesCase):
         self.assertEqual(self.numbers(), (0, 0, 1, 0))
         told = self.events("missing", "returned", "recabled", "return")
         self.assertEqual([text for kind, text in told if kind == "recabled"],
-                         [said[1].partition(": ")[2]])
+                         [said[1].partition(": ")[2], f"missing no more: leaf7[21]-{up}"])
         left = [text for kind, text in told if kind == "return"]
         self.assertLessEqual(len(left), 1, left)
         self.assertEqual({kind for kind, _ in told} - {"return"}, {"recabled"})
@@ -121,6 +129,7 @@ class Recabled(PlacesCase):
         told = self.places()
         self.assertEqual([text for kind, text in told if kind == "returned"], [])
         self.assertIn(("recabled", said), told)
+        self.check_closed(told)
         self.said = returns
         self.assertRegex(" ".join(text for _, text in self.events("run")),
                          r"recabled: 2 cables \(leaf8\[19\]-\S+, leaf8\[20\]-\S+\)")
@@ -246,7 +255,8 @@ class Replaced(PlacesCase):
         said = f"{self.OLD} (GUID {old:#018x}) by spare (GUID {new:#018x})"
         self.wait_judged(f"replaced: {said}")
         self.assertEqual(self.numbers(), (0, 0, 0, 0))
-        self.assertEqual(self.places(), [("replaced", said)])
+        self.assertEqual(self.places(), [("replaced", said),
+                                         ("replaced", f"missing no more: {self.OLD}")])
         self.acknowledge("spare")
         self.wait_judged()
         self.assertEqual(self.places(), [("adopted", said)])

@@ -47,6 +47,8 @@ static json_t *make(const char *members)
 #define END(guid, name, port)                                                            \
 	"{\"guid\": \"" guid "\", \"name\": \"" name "\", \"port\": " #port "}"
 #define LINK END("0x1", "leaf1", 20) ", " END("0x2", "s1", 3)
+#define OTHER_LINK END("0x1", "leaf1", 21) ", " END("0x2", "s1", 4)
+#define HOST_AT_LEAF9 END("0x77", "n17", 1) ", " END("0x19", "leaf9", 4)
 #define MISSING(parts) "{\"missing\": {\"parts\": [" parts "]}}"
 #define PART(kind, ends, more)                                                           \
 	"{\"kind\": \"" kind "\", \"ends\": [" ends "], \"hosts\": 18" more "}"
@@ -93,7 +95,7 @@ static const struct row {
 	{"its place is another cable's", MISSING(PART("link", LINK, "")),
 	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x1", "leaf1", 20),
 						   END("0x3", "s2", 3)) "}",
-	 ""},
+	 "notice recabled missing no more: leaf1[20]-s1[3]|"},
 	{"another cable was moved", MISSING(PART("link", LINK, "")),
 	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x1", "leaf1", 21),
 						   END("0x3", "s2", 3)) "}",
@@ -101,7 +103,18 @@ static const struct row {
 	{"it was replaced", MISSING(PART("switch", END("0x1", "leaf1", 0), "")),
 	 "{\"missing\": {\"parts\": []}, " CHANGED("replaced", END("0x8", "leaf1", 0),
 						   END("0x1", "leaf1", 0)) "}",
-	 ""},
+	 "notice replaced missing no more: leaf1 (18 hosts)|"},
+	{"a host was moved", MISSING(PART("host", HOST_AT_LEAF9, ", \"host\": \"n17\"")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED(
+		 "moved", END("0x77", "n17", 1) ", " END("0x12", "leaf2", 4),
+		 END("0x19", "leaf9", 4)) "}",
+	 "notice moved missing no more: host n17 at leaf9[4]|"},
+	{"one of two returned",
+	 MISSING(PART("link", LINK, "") ", " PART("link", OTHER_LINK, "")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x1", "leaf1", 20),
+						   END("0x3", "s2", 3)) "}",
+	 "notice returned leaf1[21]-s1[4]|"
+	 "notice recabled missing no more: leaf1[20]-s1[3]|"},
 	{"a switch beside a change returned",
 	 MISSING(PART("switch", END("0x2", "s1", 0), "")),
 	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x2", "s1", 3),
@@ -169,6 +182,10 @@ static const struct row {
 	{"standby", "{}", "{\"sm_state\": \"standby\"}",
 	 "notice opensm OpenSM is standby|"},
 	{"ended", "{}", "{\"running\": false}", "notice opensm OpenSM has ended|"},
+	{"a drain ends beside a change", DRAIN(FOLLOWED),
+	 "{\"drained\": {\"list\": [], \"error\": null}, " CHANGED(
+		 "recabled", END("0x1", "s0", 4), END("0x3", "s2", 3)) "}",
+	 "notice undrained s0:4|"},
 	{"another process", "{\"running\": false, \"no_master\": \"port down\"}",
 	 "{\"pid\": 8, \"no_master\": null}",
 	 "notice opensm OpenSM 3 started, pid 8, with portmajor 1|"

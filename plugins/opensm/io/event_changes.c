@@ -233,10 +233,10 @@ static bool has_end_of(const json_t *ends, const json_t *part)
 }
 
 /*
- * Whether a part that is not missing any more is not there either: a change has its
- * place.
+ * The kind of change that has the place of a part, which is not missing any more and is
+ * not there either; or NULL.
  */
-static bool is_changed(const json_t *part, const json_t *now)
+static const char *find_taker(const json_t *part, const json_t *now)
 {
 	const json_t *list = json_object_get(json_object_get(now, "changed"), "list");
 	const json_t *change;
@@ -248,9 +248,9 @@ static bool is_changed(const json_t *part, const json_t *now)
 		if ((replaced || !is_text(part, "kind", "switch")) &&
 		    (has_end_of(json_object_get(change, "was"), part) ||
 		     (!replaced && has_end_of(json_object_get(change, "ends"), part))))
-			return true;
+			return text_of(change, "kind");
 	}
-	return false;
+	return NULL;
 }
 
 typedef void print_name(const json_t *thing, char *name, size_t size);
@@ -322,24 +322,38 @@ static json_t *index_things(const json_t *document, const struct list *list)
 	return index;
 }
 
-/*
- * Names elements that one index has and the other lacks; returns their number. now: not
- * those that a change of this document explains, or NULL.
- */
-static size_t name_others(print_name *print, json_t *index, const json_t *other,
-			  const json_t *now, char names[NAMES])
+/* Elements that one index has and the other lacks, and how an event names them. */
+struct others {
+	json_t *index;
+	const json_t *other;
+	print_name *print;
+	const char *begun; /* precedes the names */
+	const json_t *now; /* the document: those that this kind of change .. */
+	const char *taker; /* .. explains, or none does; NULL: all */
+};
+
+static bool is_explained(const json_t *thing, const struct others *others)
+{
+	const char *taker = others->now ? find_taker(thing, others->now) : NULL;
+
+	return taker && others->taker ? !strcmp(taker, others->taker)
+				      : taker == others->taker;
+}
+
+/* Names them; returns their number. */
+static size_t name_others(const struct others *others, char names[NAMES])
 {
 	size_t count = 0, used = 0;
 	const char *key;
 	json_t *thing;
 
-	json_object_foreach(index, key, thing) {
+	json_object_foreach(others->index, key, thing) {
 		char name[NAME];
 
-		if (json_object_get(other, key) || (now && is_changed(thing, now)) ||
+		if (json_object_get(others->other, key) || !is_explained(thing, others) ||
 		    count++ >= NAMED)
 			continue;
-		print(thing, name, sizeof(name));
+		others->print(thing, name, sizeof(name));
 		used += (size_t)snprintf(names + used, NAMES - used, "%s%s",
 					 used ? ", " : "", name);
 	}
@@ -347,16 +361,16 @@ static size_t name_others(print_name *print, json_t *index, const json_t *other,
 }
 
 static void note_others(struct events *events, enum event_severity severity,
-			const char *kind, print_name *print, json_t *index,
-			const json_t *other, const json_t *now)
+			const char *kind, const struct others *others)
 {
+	const char *begun = others->begun ? others->begun : "";
 	char names[NAMES] = "";
-	size_t count = name_others(print, index, other, now, names);
+	size_t count = name_others(others, names);
 
 	if (count > NAMED)
-		events_note(events, severity, kind, "%zu: %s, ..", count, names);
+		events_note(events, severity, kind, "%s%zu: %s, ..", begun, count, names);
 	else if (count)
-		events_note(events, severity, kind, "%s", names);
+		events_note(events, severity, kind, "%s%s", begun, names);
 }
 
 /* Whether a part is a host behind a switch of this index of missing parts. */
@@ -397,19 +411,49 @@ static json_t *index_left(json_t *new, const json_t *old)
 	return left;
 }
 
+/*
+ * Notes elements that have gone. A part that is missing no more has returned, unless a
+ * change has its place: that is no return, but ends the outage.
+ */
+static void note_gone(struct events *events, const struct list *list,
+		      const struct others *gone)
+{
+	static const char *const takers[] = {"recabled", "moved", "replaced"};
+	struct others taken = *gone;
+
+	note_others(events, EVENT_NOTICE, list->gone, gone);
+	if (!gone->now)
+		return;
+	taken.begun = "missing no more: ";
+	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++) {
+		taken.taker = takers[i];
+		note_others(events, EVENT_NOTICE, takers[i], &taken);
+	}
+}
+
 static void note_indexes(struct events *events, const struct list *list, json_t *old,
 			 json_t *new, const json_t *now)
 {
 	json_t *left = index_left(new, old), *known = json_copy(old);
 
 	if (left && known && !json_object_update(known, left)) {
-		note_others(events, list->severity, list->come, list->name_come, new,
-			    known, NULL);
-		note_others(events, EVENT_NOTICE, list->come, name_left, left, old, NULL);
+		note_others(events, list->severity, list->come,
+			    &(struct others){.index = new,
+					     .other = known,
+					     .print = list->name_come});
+		note_others(events, EVENT_NOTICE, list->come,
+			    &(struct others){
+				    .index = left, .other = old, .print = name_left});
 		if (list->gone)
-			note_others(events, EVENT_NOTICE, list->gone,
-				    json_object_size(left) ? name_alone : list->name_gone,
-				    old, new, now);
+			note_gone(events, list,
+				  &(struct others){.index = old,
+						   .other = new,
+						   .print = json_object_size(left)
+								    ? name_alone
+								    : list->name_gone,
+						   .now = strcmp(list->come, "missing")
+								  ? NULL
+								  : now});
 	}
 	json_decref(left);
 	json_decref(known);
