@@ -849,6 +849,23 @@ class Now(DrainCase):
         self.assertEqual(names[:3], ["h7-1", None, "h7-3"])
         self.lab.event("back", "h7-2")
 
+    def judged(self):
+        """What the guard of drains, whatif and table say of the fabric as it is."""
+        drain = json.loads(self.run_it("drain", "--json", "--dry-run", "s2-fab0"))["effect"]
+        whatif = json.loads(self.run_it("whatif", "-q", "--json", "--now", "--fail", "s2-fab0"))
+        return drain, whatif, self.table("--now")
+
+    def test_after_a_repair(self):
+        """A failure counts from its repair on, not from when it is told 3 s later."""
+        before = self.state()["repair"]
+        self.lab.fabric.lose("s1-*")
+        simlab.poll_until(lambda: self.state()["repair"] != before, 60, "the repair")
+        found = self.judged()
+        simlab.poll_until(lambda: self.state()["missing"]["switches"] == 3, 60, "told")
+        self.assertIsNone(self.state()["absent"])
+        self.assertEqual(found, self.judged())
+        self.assertEqual(found[1]["settings"]["now"]["switches_missing"], 3)
+
     def test_recabled(self):
         """A link in the port of a host that is missing now is there."""
         fabric, netlist = self.lab.fabric, self.lab.fabric.netlist

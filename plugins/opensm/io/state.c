@@ -74,8 +74,9 @@ void state_renew_missing(struct state *state, const struct pm_plan *plan,
 	pthread_mutex_lock(&state->mutex);
 	if (state->latest && state->plan == plan)
 		renew(state,
-		      json_pack("{s:o}", "missing",
-				missing_describe(plan->topology, &plan->tree, missing)));
+		      json_pack("{s:o, s:n}", "missing",
+				missing_describe(plan->topology, &plan->tree, missing),
+				"absent"));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }

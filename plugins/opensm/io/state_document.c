@@ -311,6 +311,20 @@ static json_t *make_missing(const struct state_facts *facts)
 		       : json_null();
 }
 
+/* Describes the parts that the view lacks, before they are missing parts; or null. */
+static json_t *make_absent(const struct view *view)
+{
+	const struct pm_fabric *topology = view->plan ? view->plan->topology : NULL;
+	struct pm_missing absent;
+	json_t *described;
+
+	if (!topology || pm_missing_find(topology, view->discovered, &absent, NULL))
+		return json_null();
+	described = missing_describe(topology, &view->plan->tree, &absent);
+	pm_missing_free(&absent);
+	return described;
+}
+
 /* The writer adds the file, and whether it is saved. */
 static json_t *make_plan(const struct state_facts *facts)
 {
@@ -452,7 +466,7 @@ static json_int_t find_pid_namespace(void)
 
 /*
  * Makes a document that shares nothing with the next one: another thread frees it. The
- * writer adds `degraded_hosts` and `changed`.
+ * writer adds `degraded_hosts`, `changed` and `unsaved`.
  */
 json_t *state_make_document(const struct state *state, const struct state_facts *facts)
 {
@@ -489,6 +503,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"degraded_links", make_degraded(facts)},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
+		{"absent", json_null()},
 		{"drained", make_drains(state, facts)},
 		{"unset", make_unset(state, facts)},
 		{"unreachable", make_unreachable(facts)},
@@ -498,7 +513,6 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"set_aside", json_integer(0)},
 		{"plan", make_plan(facts)},
 		{"port_guid", json_string("")},
-		{"unsaved", json_null()},
 		{0},
 	};
 
@@ -511,13 +525,13 @@ json_t *state_make_news(const struct state *state, const struct view *view,
 	const struct state_facts facts = {
 		.view = view, .drains_unread = drains_unread, .unset = unset};
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}",
 			 "repair", make_repair(&state->last), "move",
 			 make_transition(&state->last), "since_start",
 			 pm_json_rows(state_total_rows, &state->totals), "flapping",
 			 make_damping(view), "drained", make_drains(state, &facts),
-			 "unset", make_unset(state, &facts), "unreachable", "pairs",
-			 (json_int_t)view->unreachable.count, "reachable", "connected",
-			 (json_int_t)view->reachable.connected, "pairs",
-			 (json_int_t)view->reachable.pairs);
+			 "unset", make_unset(state, &facts), "absent", make_absent(view),
+			 "unreachable", "pairs", (json_int_t)view->unreachable.count,
+			 "reachable", "connected", (json_int_t)view->reachable.connected,
+			 "pairs", (json_int_t)view->reachable.pairs);
 }

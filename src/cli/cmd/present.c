@@ -87,18 +87,35 @@ static void mark_end(struct present *present, uint32_t port)
 		mark_away(present, p);
 }
 
-/* Whether a missing host's last place is a link between switches now. */
+/*
+ * Whether a port where a host or a link is missing has a link between switches now, or
+ * another one: the plan may be newer.
+ */
 static bool is_taken(const struct pm_fabric *topology, const json_t *part, uint32_t port)
 {
-	return !strcmp(cli_json_text(part, "kind"), "host") && port != PM_NONE &&
-	       topology->ports[port].peer != PM_NONE;
+	const json_t *ends = json_object_get(part, "ends");
+	const char *kind = cli_json_text(part, "kind");
+	uint32_t peer = port == PM_NONE ? PM_NONE : topology->ports[port].peer;
+
+	if (peer == PM_NONE || !strcmp(kind, "switch"))
+		return false;
+	return !strcmp(kind, "host") ||
+	       (peer != find_end(topology, json_array_get(ends, 0)) &&
+		peer != find_end(topology, json_array_get(ends, 1)));
+}
+
+const json_t *present_missing(const json_t *state)
+{
+	const json_t *absent = json_object_get(state, "absent");
+
+	return json_is_object(absent) ? absent : json_object_get(state, "missing");
 }
 
 /* Marks missing parts of the state, which may be newer than the fabric. */
 static void mark_missing(struct present *present, const json_t *state)
 {
 	const struct pm_fabric *topology = present->plan->topology;
-	const json_t *parts = json_object_get(json_object_get(state, "missing"), "parts");
+	const json_t *parts = json_object_get(present_missing(state), "parts");
 	const json_t *part, *end;
 	size_t i, k;
 

@@ -54,6 +54,12 @@ struct present_drains {
 int present_use_by(void *context, const uint8_t *there, uint8_t *usable,
 		   struct pm_error *err);
 
+/*
+ * The member of a state that has `total` and `parts` of what is missing: what repairs and
+ * returns have found since the missing parts were told, if they have, else these.
+ */
+const json_t *present_missing(const json_t *state);
+
 /* The port of the OpenSM with this state, PM_NONE: it is not in the fabric. O(ports). */
 uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state);
 

@@ -126,26 +126,33 @@ static const json_t *find_told(const json_t *list, const struct pm_fabric *fabri
 	return NULL;
 }
 
+/* Refuses a missing part; since when is not known of one that a repair has just found. */
+static int refuse_missing(const char *text, const json_t *part)
+{
+	json_int_t since = cli_json_number(part, "since");
+	char *name = cli_missing_name(part), when[CLI_TEXT_WHEN];
+
+	cli_fail(EXIT_USAGE, "--fail: \"%s\" is missing already: %s%s%s", text, name,
+		 since ? ", since " : "", since ? cli_text_when(since, when) : "");
+	free(name);
+	return EXIT_USAGE;
+}
+
 /* Refuses parts that are not there, as the plugin's state tells of them. EXIT_USAGE. */
 static int refuse_away(const json_t *state, const char *text,
 		       const struct pm_fabric *fabric, const struct pm_ports *things)
 {
-	const json_t *missing = json_object_get(state, "missing");
+	const json_t *missing = json_object_get(present_missing(state), "parts");
 	const json_t *changed = json_object_get(state, "changed");
-	const json_t *told = find_told(json_object_get(missing, "parts"), fabric, things);
-	char *name = told ? cli_missing_name(told) : NULL;
-	char since[CLI_TEXT_WHEN] = "";
+	const json_t *told = find_told(missing, fabric, things);
+	char *name;
 
 	if (told)
-		cli_text_when(cli_json_number(told, "since"), since);
-	else if ((told = find_told(json_object_get(changed, "list"), fabric, things)))
-		name = cli_change_name(told);
-	if (*since)
-		cli_fail(EXIT_USAGE, "--fail: \"%s\" is missing already: %s, since %s",
-			 text, name, since);
-	else
-		cli_fail(EXIT_USAGE, "--fail: \"%s\" is not there: %s", text,
-			 name ? name : "its last place has no link now");
+		return refuse_missing(text, told);
+	told = find_told(json_object_get(changed, "list"), fabric, things);
+	name = told ? cli_change_name(told) : NULL;
+	cli_fail(EXIT_USAGE, "--fail: \"%s\" is not there: %s", text,
+		 name ? name : "its last place has no link now");
 	free(name);
 	return EXIT_USAGE;
 }
@@ -221,7 +228,7 @@ int whatif_present_fail(const struct whatif_present *now, const struct cli_faile
 
 json_t *whatif_present_json(const struct whatif_present *now)
 {
-	const json_t *missing = json_object_get(now->port->state, "missing");
+	const json_t *missing = present_missing(now->port->state);
 	const json_t *total = json_object_get(missing, "total");
 
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "folder", now->port->folder,
