@@ -233,6 +233,38 @@ class NotThere(PlacesCase):
                          f'--fail: "leaf7[21]-{up}" is not there: {said}')
 
 
+class OnceInAll(PlacesCase):
+    """A host that was moved to a free port is one host with all parts, too."""
+
+    def count(self, *args):
+        """Of the table with all parts, or before a failure: hosts, names, and flows of a leaf."""
+        table = json.loads(self.run_it("table", "--now", "--json", *args).stdout)
+        leaf = next(switch for switch in table["switches"] if switch["name"] == "leaf7")
+        return (sum(len(switch["hosts"]) for switch in table["switches"]),
+                sum(name is not None for switch in table["switches"]
+                    for name in switch["host_names"]),
+                sum(port["before"] for port in leaf["ports"] if port["direction"] == "up"))
+
+    def test_host(self):
+        hosts, leaf, fail = len(self.lab.netlist.hosts), 4, ("--fail", "s2-fab0")
+        flows = leaf * (hosts - leaf)
+        self.assertEqual([self.count(), self.count(*fail)], [(hosts, hosts, flows)] * 2)
+        said = f"moved: {HOST} from leaf7[4] to leaf8[9]"
+        self.change('Unlink "leaf7"[4]', f'Link "leaf8"[9] "{HOST}"[1]')
+        self.wait_judged(said)
+        leaf -= 1
+        flows = leaf * (hosts - leaf)
+        self.assertEqual([self.count(), self.count(*fail)], [(hosts, hosts, flows)] * 2)
+
+        # To stay there; then one is missing, which is a host of the fabric with all parts.
+        self.acknowledge(HOST)
+        self.wait_judged()
+        self.assertEqual([self.count(), self.count(*fail)], [(hosts, hosts, flows)] * 2)
+        self.change('Unlink "leaf9"[1]')
+        self.wait_for((0, 0, 1, 0))
+        self.assertEqual(self.count(), (hosts, hosts - 1, flows))
+
+
 class Replaced(PlacesCase):
     OLD = "s1-fab0"
 

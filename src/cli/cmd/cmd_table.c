@@ -45,12 +45,13 @@ struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_detours detours;
-	uint8_t *usable;	    /* [port] of plan->topology */
-	uint8_t *there;		    /* [port] the same and what is kept out; or NULL */
-	uint32_t *loads;	    /* [port] flows out of it, weighted by rate */
-	uint8_t *table;		    /* [stride] of the switch */
-	const uint8_t **tables;	    /* [switch] tables in force, the routes' .. */
-	uint16_t *top;		    /* .. and their highest LIDs */
+	uint8_t *usable;	/* [port] of plan->topology */
+	uint8_t *there;		/* [port] the same and what is kept out; or NULL */
+	const uint8_t *vacant;	/* [port] places of hosts elsewhere, borrowed; or NULL */
+	uint32_t *loads;	/* [port] flows out of it, weighted by rate */
+	uint8_t *table;		/* [stride] of the switch */
+	const uint8_t **tables; /* [switch] tables in force, the routes' .. */
+	uint16_t *top;		/* .. and their highest LIDs */
 	uint32_t *changed, *blocks; /* [switch] changed by it: entries, blocks */
 };
 
@@ -166,6 +167,12 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 	return list;
 }
 
+static bool is_host_port(const struct state *state, uint32_t port)
+{
+	return state->plan->topology->ports[port].host != PM_NO_HOST &&
+	       !(state->vacant && state->vacant[port]);
+}
+
 /* Lists the ports of a switch that have an end port before the failure. */
 static json_t *list_hosts(const struct state *before, uint32_t sw)
 {
@@ -173,7 +180,7 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	json_t *list = json_array();
 
 	pm_for_each_port(i, topology, sw)
-		if (topology->ports[i].host)
+		if (is_host_port(before, i))
 			json_array_append_new(list, json_integer(topology->ports[i].num));
 	return list;
 }
@@ -186,13 +193,12 @@ static json_t *list_host_names(const struct state *before, const struct pm_fabri
 	json_t *list = json_array();
 
 	pm_for_each_port(i, topology, sw) {
-		uint32_t port = topology->ports[i].host
-					? pm_fabric_same_port(topology, i, ends)
-					: PM_NONE;
+		bool is_one = is_host_port(before, i);
+		uint32_t port = is_one ? pm_fabric_same_port(topology, i, ends) : PM_NONE;
 		uint32_t peer =
 			port == PM_NONE ? PM_NONE : pm_fabric_peer_node(ends, port);
 
-		if (topology->ports[i].host)
+		if (is_one)
 			json_array_append_new(
 				list,
 				peer == PM_NONE || peer < ends->num_switches
@@ -485,13 +491,14 @@ static int run_table(const char *path, const struct request *request)
 
 /* ---- Of the present fabric ---- */
 
-/* Marks all links and end ports of the plan. */
-static void mark_all(const struct pm_fabric *topology, uint8_t *marks)
+/* Marks all links and end ports of the plan, a host that was moved at its new place. */
+static void mark_all(const struct state *state, uint8_t *marks)
 {
+	const struct pm_fabric *topology = state->plan->topology;
+
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		marks[i] =
-			topology->ports[i].num && (topology->ports[i].peer != PM_NONE ||
-						   topology->ports[i].host != PM_NO_HOST);
+		marks[i] = topology->ports[i].num &&
+			   (topology->ports[i].peer != PM_NONE || is_host_port(state, i));
 }
 
 /* Finds the links in use, if those of state->there are. An exit status. */
@@ -530,7 +537,7 @@ static int find_usable(const struct pm_whatif_now *find, const struct pm_ports *
 	if (failed->num) {
 		status = use_there(find, before);
 	} else {
-		mark_all(find->plan->topology, before->there);
+		mark_all(before, before->there);
 		memcpy(before->usable, before->there, size);
 	}
 	return status ? status : use_there(find, after);
@@ -556,6 +563,8 @@ static int make_present(struct whatif_present *now, const struct request *reques
 		goto out;
 	new_state(&before, plan);
 	new_state(&after, plan);
+	present_mark_vacant(&now->present, now->port);
+	before.vacant = now->present.vacant;
 	whatif_present_find(now, &find);
 	status = find_usable(&find, &failed, &before, &after);
 	if (!status)

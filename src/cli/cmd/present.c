@@ -8,7 +8,10 @@
 #include "text.h"
 
 #include <portmajor/files/plan_file.h>
+#include <portmajor/netlist/netlist.h>
+#include <portmajor/plan/drawing.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,6 +140,80 @@ uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state)
 		if (fabric->ports[i].guid == guid)
 			return i;
 	return PM_NONE;
+}
+
+/* ---- Empty places ---- */
+
+struct pm_fabric *present_read_drawing(const char *folder)
+{
+	char *path = cli_text_make("%sdrawing.net", folder);
+	struct pm_fabric *drawing = NULL;
+	int rc = pm_netlist_read(path, &drawing, NULL, NULL);
+
+	free(path);
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	return rc ? NULL : drawing;
+}
+
+/* Marks the ports of missing parts: places of hosts that the plan alone may know. */
+static uint8_t *mark_told(const struct pm_fabric *topology, const json_t *state)
+{
+	const json_t *parts = json_object_get(present_missing(state), "parts");
+	uint8_t *told = make_marks(topology);
+	const json_t *part, *end;
+	size_t i, k;
+
+	json_array_foreach(parts, i, part)
+		json_array_foreach(json_object_get(part, "ends"), k, end) {
+			uint32_t port = find_end(topology, end);
+
+			if (port == PM_NONE)
+				continue;
+			told[port] = 1;
+			if (!topology->ports[port].num)
+				pm_for_each_port(p, topology, topology->ports[port].node)
+					told[p] = 1;
+		}
+	return told;
+}
+
+/*
+ * Whether the plan's place of an end port is empty for good: nothing is drawn there, or a
+ * host that is discovered elsewhere.
+ */
+static bool is_vacant(const struct present *present, const struct pm_fabric *drawing,
+		      uint32_t place, bool told)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+	uint32_t drawn = pm_fabric_same_port(topology, place, drawing), host, at;
+
+	if (topology->ports[place].host == PM_NO_HOST || present->there[place] ||
+	    drawn == PM_NONE)
+		return false;
+	host = drawing->ports[drawn].peer;
+	if (host == PM_NONE)
+		return !told;
+	at = pm_fabric_same_port(drawing, host, present->fabric);
+	return at != PM_NONE && present->fabric->ports[at].peer != PM_NONE &&
+	       pm_drawing_peer(present->fabric, at, drawing) != drawn;
+}
+
+void present_mark_vacant(struct present *present, const struct cli_port *port)
+{
+	const struct pm_fabric *topology = present->plan->topology;
+	struct pm_fabric *drawing =
+		present->fabric ? present_read_drawing(port->folder) : NULL;
+	uint8_t *told;
+
+	if (!drawing)
+		return;
+	told = mark_told(topology, port->state);
+	present->vacant = make_marks(topology);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		present->vacant[i] = is_vacant(present, drawing, i, told[i]);
+	free(told);
+	pm_fabric_free(drawing);
 }
 
 /* ---- Links on hold ---- */
@@ -285,6 +362,7 @@ void present_free(struct present *present)
 {
 	free(present->held);
 	free(present->there);
+	free(present->vacant);
 	pm_plan_free(present->plan);
 	pm_plan_free(present->base);
 	pm_fabric_free(present->fabric);

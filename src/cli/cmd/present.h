@@ -12,10 +12,11 @@
 
 /* Zeroed: nothing. */
 struct present {
-	struct pm_fabric *fabric;  /* as last discovered; NULL: there is no file of it */
-	struct pm_plan *plan;	   /* with the LIDs in use, and with the links' rates */
-	struct pm_plan *base;	   /* the file's, if it has other LIDs; else NULL */
-	uint8_t *there;		   /* [port of plan->topology] a link, or an end port */
+	struct pm_fabric *fabric; /* as last discovered; NULL: there is no file of it */
+	struct pm_plan *plan;	  /* with the LIDs in use, and with the links' rates */
+	struct pm_plan *base;	  /* the file's, if it has other LIDs; else NULL */
+	uint8_t *there;		  /* [port of plan->topology] a link, or an end port */
+	uint8_t *vacant; /* see present_mark_vacant; NULL: no place is known so */
 	struct pm_exclusion *held; /* links on hold */
 	uint32_t num_held;
 };
@@ -59,6 +60,18 @@ int present_use_by(void *context, const uint8_t *there, uint8_t *usable,
  * returns have found since the missing parts were told, if they have, else these.
  */
 const json_t *present_missing(const json_t *state);
+
+/*
+ * Marks places of end ports in present->vacant[port of plan->topology] at which no host
+ * belongs any more: the plan keeps the place of a host that was moved.
+ */
+void present_mark_vacant(struct present *present, const struct cli_port *port);
+
+/*
+ * The fabric with all parts, there or not, as the plugin's drawing in the folder has it;
+ * NULL: there is none. The caller frees it.
+ */
+struct pm_fabric *present_read_drawing(const char *folder);
 
 /* The port of the OpenSM with this state, PM_NONE: it is not in the fabric. O(ports). */
 uint32_t present_find_sm(const struct pm_fabric *fabric, const json_t *state);

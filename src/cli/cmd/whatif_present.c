@@ -7,8 +7,6 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/netlist/netlist.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,24 +155,11 @@ static int refuse_away(const json_t *state, const char *text,
 	return EXIT_USAGE;
 }
 
-/* A fabric with all parts, there or not, which the caller frees; NULL: no such file. */
-static struct pm_fabric *read_drawn(const char *folder)
-{
-	char *path = cli_text_make("%sdrawing.net", folder);
-	struct pm_fabric *drawing = NULL;
-	int rc = pm_netlist_read(path, &drawing, NULL, NULL);
-
-	free(path);
-	if (rc == -ENOMEM)
-		cli_no_memory();
-	return rc ? NULL : drawing;
-}
-
 /* Refuses a text that names no part of present.fabric, for the reason `why`. */
 static int refuse_unknown(const struct whatif_present *now, const char *text,
 			  const char *why)
 {
-	struct pm_fabric *drawing = read_drawn(now->port->folder);
+	struct pm_fabric *drawing = present_read_drawing(now->port->folder);
 	const struct pm_fabric *all = drawing ? drawing : now->present.plan->topology;
 	struct pm_ports things = {0};
 	int status;
