@@ -280,7 +280,8 @@ static int find_things(const struct pm_fabric *fabric, const struct pm_plan *pla
 }
 
 /*
- * Reports why a port has no cable. A plan's own fabric has hosts' places, but no hosts.
+ * Reports why a port has no cable. A plan's own fabric has places of hosts that were
+ * there at some time, but no hosts.
  */
 static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			 const char *what, uint32_t node, uint32_t num,
@@ -292,7 +293,8 @@ static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *p
 	    plan->lid[n->first_port + num])
 		return pm_error_set(
 			err, -EINVAL,
-			"%s: port %u of %s is a host's, and no link between switches",
+			"%s: port %u of %s is a host's or free, and no link between "
+			"switches",
 			what, num, pm_fabric_label(fabric, node));
 	return pm_error_set(err, -EINVAL, "%s: \"%s\" has no cable at port %u", what,
 			    pm_fabric_label(fabric, node), num);

@@ -191,8 +191,8 @@ static void test_host_of_plan(void **state)
 	assert_int_equal(pm_failures_find(w.plan->topology, w.plan, "drain", "leaf0:1",
 					  &ports, &err),
 			 -EINVAL);
-	assert_string_equal(err.text, "drain: port 1 of leaf0 is a host's, and no link "
-				      "between switches");
+	assert_string_equal(err.text, "drain: port 1 of leaf0 is a host's or free, and "
+				      "no link between switches");
 	assert_int_equal(pm_failures_find(w.plan->topology, w.plan, "drain", "leaf0:37",
 					  &ports, &err),
 			 -EINVAL);
