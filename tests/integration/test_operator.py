@@ -124,6 +124,12 @@ class Configuration(labtest.Folders):
             self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
             self.assertRegex(done.stdout, f"fell back to minhop: no configuration: {config}:1: ")
             self.assertFalse(pmlab.kept(osm.cache_dir, "plan").exists())
+            # One event of the file, and one of the engine.
+            told = pmlab.run_cli("events", pmlab.kept(osm.cache_dir, "events")).stdout
+            errors = re.findall(r"^\S+ error +(\w+) +(\S+ \S+ \S+ \S+)", told, re.M)
+            self.assertEqual(errors, [("config", f"not used: {config}:1: unknown"),
+                                      ("engine", "OpenSM fell back to")], told)
+            self.assertIn("fell back to minhop: ", told)
             before = osm.log_offset()
             config.write_text("early_repair no\nlid_order leaf-major\n")
             osm.hup()

@@ -907,6 +907,11 @@ class Fallback(labtest.Folders):
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stdout, "no engine at all: .*not a fat tree")
+            # Once OpenSM has had time for another engine, it is an event, too, and only one.
+            events = pmlab.kept(lab.osm.cache_dir, "events")
+            told = "OpenSM fell back to no engine at all: "
+            simlab.poll_until(lambda: told in pmlab.run_cli("events", events).stdout, 60, told)
+            self.assertEqual(pmlab.run_cli("events", events).stdout.count("fell back"), 1)
 
     def test_not_asked(self):
         """The plugin is loaded, but another engine comes first, or it is not named."""

@@ -630,10 +630,17 @@ static void note_opensm(struct events *events, const json_t *before, const json_
 		events_note(events, EVENT_NOTICE, "opensm", "OpenSM has ended");
 }
 
+const json_t *event_changes_engine(const json_t *document)
+{
+	const json_t *told = json_object_get(document, EVENT_CHANGES_ENGINE);
+
+	return told ? told : json_object_get(document, "engine");
+}
+
 static void note_engine(struct events *events, const json_t *before, const json_t *now)
 {
-	const json_t *old = json_object_get(before, "engine");
-	const json_t *engine = json_object_get(now, "engine");
+	const json_t *old = event_changes_engine(before);
+	const json_t *engine = event_changes_engine(now);
 	const json_t *active = json_object_get(engine, "active");
 	const char *used = text_of(engine, "used"), *reason = text_of(engine, "reason");
 	bool same =

@@ -11,6 +11,12 @@
 
 #include <jansson.h>
 
+/* The member of a document whose engine is not told yet: the engine that was told. */
+#define EVENT_CHANGES_ENGINE "engine_told"
+
+/* The engine that a document has, for events; borrowed. NULL: none. */
+const json_t *event_changes_engine(const json_t *document);
+
 /*
  * Notes the differences between `before` and `now`, in both directions. before: the last
  * document of this process or, for its first document, that of the previous process;

@@ -107,6 +107,8 @@ struct state {
 	struct managers managers;
 	struct missing_kept missing;
 	struct places places;
+	double engine_due; /* clock_ms to tell that no engine routes; DBL_MAX: it was
+			    * told; 0: one does */
 	bool rested;	   /* OpenSM did not sweep when the state was last written */
 	bool begun;	   /* `missing` has the data of the last process */
 	json_t *inherited; /* the state of the former master, until it is used; or NULL */

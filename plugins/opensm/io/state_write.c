@@ -25,6 +25,7 @@
 #define REFRESH_S 60
 #define LOOK_MS 1000			/* between looks at OpenSM's state */
 #define RETRY_MS 5000			/* between tries to write */
+#define ENGINE_MS 10000			/* for OpenSM to try its other engines */
 #define MAX_PREVIOUS ((off_t)256 << 20) /* bytes of the last process's state */
 
 static int print_json(FILE *out, const void *arg)
@@ -407,6 +408,28 @@ static void keep_followed(const json_t *before, json_t *now)
 				json_object_set_new(drain, "followed", json_true());
 }
 
+/*
+ * OpenSM tries its other engines when portmajor has declined. Until then no engine
+ * routes, which is no event of its own if one of them does soon.
+ */
+static void await_engine(struct state *state, json_t *now)
+{
+	bool none = json_is_false(state_member(now, "engine", "active")) &&
+		    json_is_null(state_member(now, "engine", "used")) &&
+		    json_is_true(json_object_get(now, "running"));
+	const json_t *told = event_changes_engine(state->previous);
+
+	if (!none)
+		state->engine_due = 0;
+	else if (state->engine_due <= 0)
+		state->engine_due = clock_ms() + ENGINE_MS;
+	if (none && clock_ms() >= state->engine_due)
+		state->engine_due = DBL_MAX;
+	else if (none && state->engine_due < DBL_MAX)
+		json_object_set_new(now, EVENT_CHANGES_ENGINE,
+				    told ? json_deep_copy(told) : json_null());
+}
+
 /* Notes the changes of the document as events. */
 static void note_document(struct state *state, const json_t *document)
 {
@@ -416,6 +439,7 @@ static void note_document(struct state *state, const json_t *document)
 		return;
 	keep_known(state->previous, copy);
 	keep_followed(state->previous, copy);
+	await_engine(state, copy);
 	event_changes_note(state->events, state->previous, copy);
 	json_decref(state->previous);
 	state->previous = copy;
@@ -491,6 +515,7 @@ static bool has_news(struct state *state, bool last)
 
 	store_trouble(state->store, &trouble);
 	return state->news || last || clock_ms() >= state->due ||
+	       (state->engine_due > 0 && clock_ms() >= state->engine_due) ||
 	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
