@@ -59,7 +59,8 @@ class Collectives(Jobs):
         third = whole["done"]["us"] * 2.5 / 6
         lost = (*ring, "--fail", "sw2-0", "--at", f"{third:.3f}us", "--repair", "at-once",
                 "--repair-after", "50us")
-        point = self.point(self.tree, *lost)
+        point = self.point(self.tree, *lost, status=1)
+        self.assertEqual(point["findings"]["unfinished"], "stuck")
         self.assertGreater(point["dropped"], 0)
         self.assertIsNone(point["done"]["us"])
         self.assertGreater(point["done"]["left"], 0)
@@ -68,7 +69,7 @@ class Collectives(Jobs):
         self.assertEqual(calls[2:], [None] * 4)
         self.assertEqual((point["healthy"]["us"], point["healthy"]["ratio"]),
                          (whole["done"]["us"], None))
-        text = self.run_it(self.tree, *lost)
+        text = self.run_it(self.tree, *lost, status=1)
         self.assertIn("not done", text)
         self.assertIn("without the failure", text)
 
@@ -155,7 +156,7 @@ class Words(Jobs):
                             ("--at", "1.3us", 2)):
             args = ("--messages", 1, "--pattern", "shift:1", "--fail", "h0-1", "--warmup", "0us",
                     *at)
-            point = self.point(self.pair, *args)
+            point = self.point(self.pair, *args, status=0 if arrive else 1)
             self.assertEqual((point["packets"], point["delivered"]),
                              (2 if arrive else 1, arrive), at)
 
@@ -182,8 +183,47 @@ class Words(Jobs):
         for args, text in lines.items():
             run = pmlab.run_cli if args[0] == "plan" else pmlab.run_lab
             done = run(*args, pair)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.returncode, int(args[1:2] == ("--messages",)), done.stderr)
             self.assertIn(text, done.stdout)
+
+
+class Closed(Jobs):
+    """Closed loops, of which each message waits for the one before."""
+
+    def test_from_the_beginning(self):
+        """Short loops are measured without a warm-up: 3 x 4096 bytes on a host's own link."""
+        args = ("--pattern", "shift:1", "--messages", 3)
+        for more in ((), ("--fail", "leaf0", "--at", "1ms", "--time", "2ms")):
+            net = self.switch if not more else pmlab.generate(
+                self.folder / "two.net", "two-level", 2, 1, 2, 1)
+            point = self.point(net, *args, *more)
+            self.assertGreater(point["accepted"], 0.3, more)
+            self.assertGreater(point["latency_us"]["mean"], 1, more)
+            self.assertEqual(point["done"]["left"], 0)
+            self.assertEqual((point["findings"]["unfinished"], point["findings"]["unmeasured"]),
+                             (None, False))
+
+    def test_unmeasured(self):
+        for args in (("--pattern", "shift:1", "--messages", 1), ("--collective", "ring")):
+            point = self.point(self.switch, *args, "--warmup", "50us", status=1)
+            self.assertEqual((point["accepted"], point["findings"]["unmeasured"],
+                              point["findings"]["unfinished"]), (0, True, None))
+            self.assertIn("finding: unmeasured, done within the warm-up (--warmup)\n",
+                          self.run_it(self.switch, *args, "--warmup", "50us", status=1))
+
+    def test_unfinished(self):
+        """More messages than --time is for: no unstable load, but a finding; in shards, too."""
+        args = (self.switch, "--pattern", "shift:1", "--messages", 100, "--time", "30us")
+        point = self.point(*args, status=1)
+        self.assertEqual((point["findings"]["unfinished"], point["unstable"]), ("time", False))
+        text = self.run_it(*args, status=1)
+        self.assertIn(" unfinished\n", text)
+        self.assertRegex(text, "finding: not done, [0-9]+ messages have not arrived at the end "
+                               "of --time\n")
+        shard = self.run_it(*args, "--json", "--shard", "1/1", status=1)
+        (self.folder / "shard").write_text(shard, "ascii")
+        done = pmlab.run_lab("merge", self.folder / "shard")
+        self.assertEqual((done.returncode, done.stdout), (1, text))
 
 
 class Foreign(Jobs):
@@ -349,19 +389,21 @@ class Several(Jobs):
                                blocks / point["done"]["us"] / 1000)
 
     def test_shards(self):
-        for options in (("--collective", "ring", "--jobs", 2, "--placement", "random", "--seeds",
-                         3, "--alone"),
-                        ("--collective", "linear", "--repeat", 2, "--fail", "sw2-0", "--seeds", 2),
-                        ("--load", "0.2,0.4", "--jobs", 2, "--time", "20us")):
+        for status, *options in (
+                (0, "--collective", "ring", "--jobs", 2, "--placement", "random", "--seeds", 3,
+                 "--alone"),
+                (1, "--collective", "linear", "--repeat", 2, "--fail", "sw2-0", "--seeds", 2),
+                (0, "--load", "0.2,0.4", "--jobs", 2, "--time", "20us")):
             files = []
             for index in (1, 2):
                 path = self.folder / f"{index}.json"
                 path.write_text(self.run_it(self.tree, *options, "--json", "--shard",
-                                            f"{index}/2"))
+                                            f"{index}/2", status=status))
                 files.append(path)
             for more in ((), ("--json",)):
                 done = pmlab.run_lab("merge", *more, *files)
-                self.assertEqual(done.stdout, self.run_it(self.tree, *options, *more))
+                self.assertEqual(done.stdout,
+                                 self.run_it(self.tree, *options, *more, status=status))
 
 
 if __name__ == "__main__":

@@ -192,7 +192,7 @@ struct pm_packet_result {
 	uint64_t p50, p99; /* at most 1/64 too high */
 	uint64_t slowest;
 	double fairness;      /* Jain's index of blocks arrived by sending host */
-	bool unstable;	      /* queues at the hosts grow */
+	bool unstable;	      /* queues at the hosts grow; never of a closed loop */
 	const uint64_t *busy; /* [port] ticks in which it sent */
 	const struct pm_packet_while *sls;	/* [PM_MAX_SLS], measured */
 	const struct pm_packet_sender *senders; /* [host] */

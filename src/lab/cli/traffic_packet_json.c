@@ -259,10 +259,17 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
 			     const uint32_t *loop, int num)
 {
-	return json_pack("{s:b, s:o, s:o}", "loss",
+	bool closed = packet_request_closed(lab->request);
+	bool left = pm_workload_left(run->workload);
+
+	return json_pack("{s:b, s:o, s:o, s:s?, s:b}", "loss",
 			 run->r.dropped && !lab->config.num_failed, "deadlock",
-			 loop_json(lab, loop, num), "deadlocks",
-			 deadlocks_json(lab, run));
+			 loop_json(lab, loop, num), "deadlocks", deadlocks_json(lab, run),
+			 "unfinished",
+			 !closed || !left ? NULL
+			 : run->r.over	  ? "stuck"
+					  : "time",
+			 "unmeasured", closed && !left && !run->r.measured);
 }
 
 static json_t *done_json(const struct packet_lab *lab, const struct packet_run *run)
@@ -386,6 +393,29 @@ static void print_drops(const json_t *list)
 	}
 }
 
+static bool is_finding(const json_t *point, const char *name)
+{
+	const json_t *finding = json_object_get(json_object_get(point, "findings"), name);
+
+	return json_is_true(finding) || json_is_string(finding);
+}
+
+/* A closed loop that the measurement does not cover. */
+static void print_unfinished(const json_t *point)
+{
+	const char *end = json_string_value(
+		json_object_get(json_object_get(point, "findings"), "unfinished"));
+
+	if (end) {
+		cli_text_print(point,
+			       "finding: not done, {done.left|message has|messages "
+			       "have} not arrived ");
+		puts(strcmp(end, "time") ? "and never will" : "at the end of --time");
+	}
+	if (is_finding(point, "unmeasured"))
+		puts("finding: unmeasured, done within the warm-up (--warmup)");
+}
+
 static void print_more(const json_t *point)
 {
 	const json_t *list, *row;
@@ -411,16 +441,13 @@ static void print_more(const json_t *point)
 		cli_text_print(row, "{10%us} {8%%%rate} {10%%%mean_us} {10%%%max_us} "
 				    "{8dropped} {6sets}\n");
 	row = json_object_get(point, "findings");
-	if (json_is_true(json_object_get(row, "loss")))
+	if (is_finding(point, "loss"))
 		puts("finding: packets were lost, and nothing had failed");
 	print_loop(json_object_get(row, "deadlock"));
 	print_deadlocks(json_object_get(row, "deadlocks"));
 	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
 		cli_text_print(point, "done after {%%%done.us} us\n");
-	else if (json_is_object(json_object_get(point, "done")))
-		cli_text_print(
-			point,
-			"not done: {done.left|message has|messages have} not arrived\n");
+	print_unfinished(point);
 	packet_jobs_print(point);
 	if (json_object_get(point, "cpu_seconds"))
 		cli_text_print(point, "{events} events, {block_hops} blocks over cables, "
@@ -487,7 +514,10 @@ static void print_run(const json_t *object)
 			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
 			       "{7%%%links.max} {7%%%links.mean} "
 			       "{7%%%host_links.max} {7%%%fairness} {8dropped}");
-		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
+		puts(is_finding(point, "unfinished")			? " unfinished"
+		     : is_finding(point, "unmeasured")			? " unmeasured"
+		     : json_is_true(json_object_get(point, "unstable")) ? " unstable"
+									: "");
 		print_more(point);
 	}
 	json_array_foreach(json_object_get(object, "means"), i, point)
@@ -527,7 +557,8 @@ bool packet_has_findings(const json_t *points)
 
 	json_array_foreach(points, i, point) {
 		findings = json_object_get(point, "findings");
-		if (json_is_true(json_object_get(findings, "loss")) ||
+		if (is_finding(point, "loss") || is_finding(point, "unfinished") ||
+		    is_finding(point, "unmeasured") ||
 		    json_is_array(json_object_get(findings, "deadlock")) ||
 		    json_array_size(json_object_get(findings, "deadlocks")))
 			return true;

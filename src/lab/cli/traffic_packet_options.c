@@ -307,7 +307,8 @@ static const struct cli_option options[] = {
 	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
 	 MEMBER(repair.wire_smps), .low = 1, .high = INT32_MAX},
 	{0, "warmup", "TIME",
-	 "before anything is measured (default 50us; of a collective 0)", TIME(warmup)},
+	 "before anything is measured (default 50us; of a closed loop or collective 0)",
+	 TIME(warmup)},
 	{0, "time", "TIME",
 	 "that is measured; of a closed loop or collective at most (default 200us; of a "
 	 "collective 1 s)",
@@ -333,11 +334,13 @@ static const struct cli_option options[] = {
 
 const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
-	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file (- is standard input), packet by packet with "
-		 "InfiniBand's credits, and prints rates and latencies; if requested, "
-		 "through a failure and the repair of the tables. Exit status 1 if "
-		 "packets are lost without a failure, or wait for each other for ever.",
+	.about =
+		"Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
+		"opensm-subnet.lst file (- is standard input), packet by packet with "
+		"InfiniBand's credits, and prints rates and latencies; if requested, "
+		"through a failure and the repair of the tables. Exit status 1 if "
+		"packets are lost without a failure, or wait for each other for ever, or "
+		"if a closed loop or collective is not done, or done within the warm-up.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,
@@ -407,7 +410,7 @@ static void set_defaults(struct packet_request *request)
 	if (!request->calls)
 		request->calls = 1;
 	if (request->warmup == PACKET_UNSET)
-		request->warmup = request->collective ? 0 : 50000000;
+		request->warmup = packet_request_closed(request) ? 0 : 50000000;
 	if (request->time == PACKET_UNSET && !request->collective)
 		request->time = 200000000;
 }

@@ -227,6 +227,8 @@ static bool is_unstable(const struct pm_packet *sim, const struct pm_packet_resu
 
 	if (r->num_batches < 2 || senders < 1)
 		return false;
+	if (r->done || pm_workload_left(sim->config.workload))
+		return false; /* a closed loop: hosts send when messages have arrived */
 	first = (double)r->batches[half - 1].lag;
 	last = (double)r->batches[r->num_batches - 1].lag;
 	time = (double)(r->num_batches - half) * sim->config.batch;
