@@ -65,18 +65,43 @@ static void print_noun(const char *spec, bool one)
 	printf(" %.*s", (int)strcspn(word, "|}"), word);
 }
 
+/*
+ * The digits behind the point, at least `digits`, that show three significant digits,
+ * without zeros at their end: of 0.0001 with at least 3 it is 4.
+ */
+static int find_digits(double number, int digits)
+{
+	char text[32], *exponent;
+	int more;
+
+	snprintf(text, sizeof(text), "%.2e", number); /* "1.23e-05" */
+	exponent = strchr(text, 'e');
+	if (number == 0 || !exponent)
+		return digits;
+	more = 2 - (int)strtol(exponent + 1, NULL, 10);
+	while (more > digits && exponent[-1] == '0') {
+		more--;
+		exponent--;
+	}
+	return more > digits ? more : digits;
+}
+
 /* Prints one member; `spec` is the text in braces. */
 static void print_member(const json_t *object, const char *spec)
 {
 	char *mark;
 	int width = (int)strtol(spec, &mark, 10);
-	int digits = (int)strspn(mark, "%");
-	const json_t *value = find_member(object, mark + strspn(mark, "#%@"));
+	bool significant = *mark == '~';
+	int digits = (int)strspn(mark + significant, "%");
+	const json_t *value = find_member(object, mark + strspn(mark, "#%@~"));
 
 	if (json_is_null(value))
 		printf("%*s", width, "-");
 	else if (digits)
-		printf("%*.*f", width, digits, json_number_value(value));
+		printf("%*.*f", width,
+		       significant ? find_digits(json_number_value(value), digits)
+				   : digits,
+		       json_number_value(value));
 	else if (*mark == '@')
 		cli_text_date(stdout, json_integer_value(value));
 	else if (*mark == '#' && json_is_array(value))

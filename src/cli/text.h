@@ -21,6 +21,7 @@
  *   {#a}    an integer, or how many are in a list; else 0
  *   {%a}    a number with one digit behind the point; else 0.0
  *   {%%a}   the same with two, and so on
+ *   {~%%a}  the same with as many more as three significant digits need
  *   {@a}    seconds since 1970 as local time
  *   {8a}    a number at the right end of 8 columns; also {8#a}, {8%a}
  *   {a|switch|switches}  a number and what it is a number of: the first word for one

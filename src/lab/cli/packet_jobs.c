@@ -478,7 +478,8 @@ static void print_job(const json_t *job, size_t number, bool closed, bool alone)
 	const json_t *collective = json_object_get(job, "collective");
 
 	printf("%6zu", number);
-	cli_text_print(job, " {8%%%accepted} {9%%%latency_us.mean} {9%%%latency_us.max}");
+	cli_text_print(job,
+		       " {8~%%%accepted} {9%%%latency_us.mean} {9%%%latency_us.max}");
 	if (closed && json_is_number(json_object_get(done, "us")))
 		cli_text_print(done, " {11%%%us}");
 	else if (closed)

@@ -320,7 +320,7 @@ static void print_settings(const json_t *object)
 
 static void print_point(const json_t *point)
 {
-	cli_text_print(point, "{6length} {6%%load} {9%%%%accepted} ");
+	cli_text_print(point, "{6length} {6~%%load} {9~%%%%accepted} ");
 	if (json_is_null(json_object_get(point, "half")))
 		printf("%7s", "-");
 	else
@@ -342,7 +342,7 @@ static void print_deadlock(const json_t *point)
 	if (!json_is_object(deadlock))
 		return;
 	length = json_array_size(json_object_get(deadlock, "loop"));
-	cli_text_print(point, "finding: deadlock, packets of {length}, load {%%load}, ");
+	cli_text_print(point, "finding: deadlock, packets of {length}, load {~%%load}, ");
 	cli_text_print(deadlock, "seed {seed}: found in cycle {cycle}; {flits} flits in "
 				 "{buffers} buffers will never move, among them\n");
 	json_array_foreach(json_object_get(deadlock, "loop"), i, buffer) {
@@ -377,7 +377,7 @@ static void print_curve(const json_t *object)
 		cli_text_print(one, !strcmp(kind, "loss")
 					    ? "finding: flits lost in spite of credits, "
 					    : "finding: flits do not add up, ");
-		cli_text_print(one, "packets of {length}, load {%%load}\n");
+		cli_text_print(one, "packets of {length}, load {~%%load}\n");
 	}
 	if (json_object_get(object, "speed"))
 		cli_text_print(object, "{speed.hops} flit-hops in {%%speed.seconds} s of "

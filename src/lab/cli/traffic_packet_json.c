@@ -438,7 +438,7 @@ static void print_more(const json_t *point)
 		printf("%10s %8s %10s %10s %8s %6s\n", "from us", "rate", "mean us",
 		       "max us", "dropped", "Sets");
 	json_array_foreach(list, i, row)
-		cli_text_print(row, "{10%us} {8%%%rate} {10%%%mean_us} {10%%%max_us} "
+		cli_text_print(row, "{10%us} {8~%%%rate} {10%%%mean_us} {10%%%max_us} "
 				    "{8dropped} {6sets}\n");
 	row = json_object_get(point, "findings");
 	if (is_finding(point, "loss"))
@@ -457,11 +457,12 @@ static void print_more(const json_t *point)
 static void print_mean(const json_t *mean)
 {
 	if (json_is_number(json_object_get(mean, "offered")))
-		cli_text_print(mean, "offered {%%%offered}");
+		cli_text_print(mean, "offered {~%%%offered}");
 	else
 		fputs("closed loop", stdout);
-	cli_text_print(mean, ", over seeds: accepted {%%%accepted} +- {%%%half}, latency "
-			     "{%%%latency_us.mean} +- {%%%latency_us.half} us");
+	cli_text_print(mean,
+		       ", over seeds: accepted {~%%%accepted} +- {~%%%half}, latency "
+		       "{%%%latency_us.mean} +- {%%%latency_us.half} us");
 	if (json_is_object(json_object_get(mean, "done_us")))
 		cli_text_print(mean,
 			       ", done after {%%%done_us.mean} +- {%%%done_us.half} us");
@@ -504,16 +505,16 @@ static void print_run(const json_t *object)
 
 	print_settings(object);
 	traffic_replay_print(json_object_get(object, "settings"));
-	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %7s %8s\n", "offered", "accepted",
+	printf("%8s %8s %9s %8s %9s %9s %9s %8s %8s %8s %7s %8s\n", "offered", "accepted",
 	       "mean", "+-", "p50", "p99", "max", "link", "mean", "host", "Jain",
 	       "dropped");
 	json_array_foreach(json_object_get(object, "points"), i, point) {
 		cli_text_print(point,
-			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
+			       "{8~%%%offered} {8~%%%accepted} {9%%%latency_us.mean} "
 			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
 			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
-			       "{7%%%links.max} {7%%%links.mean} "
-			       "{7%%%host_links.max} {7%%%fairness} {8dropped}");
+			       "{8~%%%links.max} {8~%%%links.mean} "
+			       "{8~%%%host_links.max} {7%%%fairness} {8dropped}");
 		puts(is_finding(point, "unfinished")			? " unfinished"
 		     : is_finding(point, "unmeasured")			? " unmeasured"
 		     : json_is_true(json_object_get(point, "unstable")) ? " unstable"
