@@ -68,7 +68,7 @@ class FlitEngine(labtest.Folders):
         wanted = json.loads(planned.stdout)
         self.assertEqual(given["points"], wanted["points"])
         self.assertEqual(wanted["network"]["nodes"], 8)
-        self.refused("tables lead from", "--lfts", net.with_suffix(".lfts"), other, status=3)
+        self.refused("has no table of", "--lfts", net.with_suffix(".lfts"), other, status=3)
         self.refused("No such file", "--lfts", self.folder / "none", net, status=3)
         self.refused("No such file", self.folder / "none", status=3)
 

@@ -270,6 +270,43 @@ class Foreign(Jobs):
                     self.tables_of(self.small))
 
 
+class NoPath(Jobs):
+    """A leaf without uplinks: no table leads to its hosts, or from them."""
+
+    def test_engines(self):
+        """All engines have the same finding, and the same status."""
+        net = pmlab.without_cables(pmlab.generate(self.folder / "two.net", "two-level", 4, 2, 4, 1),
+                                   {"leaf3:5", "leaf3:6"}, self.folder / "cut.net")
+        finding = "finding: the tables have no path for 96 of 240 pairs of hosts, as from h0-1 " \
+                  "to h3-1\n"
+        for engine, *args in (("flit", "--load", 0.1), ("packet", "--load", 0.1), ("share",),
+                              ("packet", "--messages", 1, "--pattern", "shift:4")):
+            done = pmlab.run_lab("traffic", "--engine", engine, *args, net)
+            self.assertEqual((done.returncode, done.stdout.count(finding)), (1, 1), done.stdout)
+            done = pmlab.run_lab("traffic", "--json", "--engine", engine, *args, net)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(json.loads(done.stdout)["no_path"],
+                             {"pairs": 96, "of": 240, "from": "h0-1", "to": "h3-1"})
+        # Pairs that a failure cuts off are no finding.
+        net = self.folder / "two.net"
+        for engine, *args in (("packet", "--load", 0.1), ("share",)):
+            done = pmlab.run_lab("traffic", "--json", "--engine", engine, *args, "--fail", "leaf3:5",
+                                 "--fail", "leaf3:6", net)
+            self.assertEqual((done.returncode, json.loads(done.stdout)["no_path"]), (0, None))
+
+    def test_shards(self):
+        """The status of a shard, and of the whole, without packets of such pairs."""
+        net = pmlab.without_cables(pmlab.generate(self.folder / "2.net", "two-level", 2, 1, 2, 1),
+                                   {"leaf0:3"}, self.folder / "apart.net")
+        args = ("--pattern", "incast:h0-1:1", "--load", 0.1, "--time", "20us")
+        shard = self.run_it(net, *args, "--json", "--shard", "1/1", status=1)
+        (self.folder / "shard").write_text(shard, "ascii")
+        done = pmlab.run_lab("merge", self.folder / "shard")
+        self.assertEqual((done.returncode, done.stdout), (1, self.run_it(net, *args, status=1)))
+        self.assertNotIn("dropped 1", done.stdout)
+        self.assertIn("no path for 8 of 12 pairs", done.stdout)
+
+
 class Links(Jobs):
     def test_incast(self):
         """The cable of the host that all send to is full, and no other one."""

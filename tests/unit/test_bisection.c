@@ -403,6 +403,7 @@ static struct pm_throughput find_throughput(const struct scene *s, uint32_t most
 		.leaf = leaf,
 	};
 	struct pm_throughput found;
+	struct pm_no_path no_path;
 
 	assert_true(hosts <= MOST_SENDERS);
 	for (uint32_t h = 0; h < hosts; h++) {
@@ -420,7 +421,9 @@ static struct pm_throughput find_throughput(const struct scene *s, uint32_t most
 	assert_int_equal(tried, shifts + 20);
 	assert_sums(&found.shifts, watch.sums, shifts);
 	assert_sums(&found.drawn, watch.sums + shifts, 20);
-	assert_int_equal(found.unreachable, watch.unreachable + count_unreachable(s));
+	pm_packet_no_path(&s->paths, hosts, &no_path);
+	assert_int_equal(no_path.pairs, count_unreachable(s));
+	assert_int_equal(found.unreachable, watch.unreachable + no_path.pairs);
 	assert_close(found.pace, slowest_of_all(s));
 	return found;
 }

@@ -751,39 +751,56 @@ static void test_tables(void **state)
 	world_free(&world);
 }
 
+/* So many pairs of nodes have no path, and the engine does not take the network. */
+static void assert_no_path(const struct world *world, const struct pm_lfts *lfts,
+			   uint64_t pairs, uint32_t from, uint32_t to)
+{
+	struct pm_flit_config config = rhinet;
+	struct pm_flit_net *net = NULL;
+	struct pm_flit *flit = NULL;
+	struct pm_error err;
+
+	assert_int_equal(pm_flit_net_of_tables(world->fabric, lfts, &net, NULL), 0);
+	assert_int_equal(net->no_path.pairs, pairs);
+	assert_int_equal(net->no_path.from, from);
+	assert_int_equal(net->no_path.to, to);
+	config.rule = PM_FLIT_ANY;
+	assert_int_equal(pm_flit_new(net, &config, &flit, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "no path from \"h"));
+	pm_flit_net_free(net);
+}
+
 /* Tables without an entry, and those of another fabric. */
 static void test_bad_tables(void **state)
 {
 	static const struct pm_generate whole = {.kind = PM_GENERATE_TWO_LEVEL,
 						 .two_level = {3, 2, 2, 1}};
 	struct pm_lfts *lfts = NULL, *none = pm_lfts_new();
-	struct pm_flit_net *net = NULL;
-	struct pm_error err;
 	struct world world;
 
 	world_make(&world, world_generate(&whole), PM_GROUPED);
 	assert_int_equal(
 		pm_lfts_of_plan(world.plan, world.routes, world.fabric, &lfts, NULL), 0);
-	assert_int_equal(pm_flit_net_of_tables(world.fabric, none, &net, &err), -EINVAL);
+	assert_no_path(&world, none, 30, 1, 0);
 	for (uint32_t i = 0; i < lfts->num_switches; i++) {
 		struct pm_lft_switch *sw = &lfts->switches[i];
 		uint16_t lid = world_lid(&world, "leaf2", 1);
 		uint32_t at = pm_fabric_find_guid(world.fabric, sw->guid);
 		const char *name = pm_fabric_name(world.fabric, at);
 		uint8_t kept = sw->table[lid];
+		uint32_t pairs, from;
 
 		if (strncmp(name, "leaf", 4) != 0)
 			continue;
 		sw->table[lid] = PM_LFT_KEEP;
-		assert_int_equal(pm_flit_net_of_tables(world.fabric, lfts, &net, &err),
-				 -EINVAL);
-		assert_non_null(strstr(err.text, "to \"h2-1\" on no path"));
+		/* From leaf2 itself no other leaf's packets arrive either. */
+		pairs = name[4] == '2' ? 5 : 2;
+		from = name[4] == '1' ? 2 : 0;
+		assert_no_path(&world, lfts, pairs, from, 4);
 		sw->table[lid] = 2; /* a host that is not meant */
-		assert_int_equal(pm_flit_net_of_tables(world.fabric, lfts, &net, &err),
-				 -EINVAL);
+		assert_no_path(&world, lfts, pairs, from, 4);
 		sw->table[lid] = kept;
 	}
-	assert_null(net);
 	pm_lfts_free(none);
 	pm_lfts_free(lfts);
 	world_free(&world);

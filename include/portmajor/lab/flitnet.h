@@ -8,6 +8,7 @@
 
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
+#include <portmajor/lab/no_path.h>
 #include <portmajor/route/lfts.h>
 
 #define PM_FLIT_UP 255	    /* next hop: any of the switch's links up */
@@ -31,6 +32,7 @@ struct pm_flit_net {
 	uint32_t max_hops;  /* most links between switches on a path */
 	const char **names; /* [place] */
 	bool torus;
+	struct pm_no_path no_path; /* of tables: pairs of nodes */
 	struct pm_pool pool;
 };
 
@@ -64,8 +66,8 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **net,
 
 /*
  * A fabric with tables; nodes are its end ports with a LID and a link to a switch, by
- * switch and port, and names are the fabric's, which is borrowed. Also -EINVAL: a node
- * does not reach another, with both in the message.
+ * switch and port, and names are the fabric's, which is borrowed. pm_flit_new refuses a
+ * network in which a node does not reach another (no_path).
  */
 int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
 			  struct pm_flit_net **net, struct pm_error *err);

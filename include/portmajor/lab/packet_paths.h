@@ -8,6 +8,7 @@
 #define PORTMAJOR_PACKET_PATHS_H
 
 #include <portmajor/lab/bisection.h>
+#include <portmajor/lab/no_path.h>
 #include <portmajor/lab/packet.h>
 #include <portmajor/vlan/vlan.h>
 
@@ -24,6 +25,10 @@ struct pm_packet_paths {
 	const uint32_t *index;		   /* [host] its index in vlans and table */
 	bool broadcast; /* all pairs use the broadcast's VLAN, as with spanning tree */
 };
+
+/* Finds those by LFTs. Hosts are listed by switch. O(leaves x hosts x hops). */
+void pm_packet_no_path(const struct pm_packet_paths *paths, uint32_t num_hosts,
+		       struct pm_no_path *found);
 
 /* As pm_packet_path (bisection.h); `paths` is a struct pm_packet_paths. */
 uint32_t pm_packet_path_flat(const void *paths, uint32_t from, uint32_t to,

@@ -8,8 +8,6 @@
 
 #include <portmajor/base/textfile.h>
 
-#include <inttypes.h>
-
 /* ---- Hosts and tables ---- */
 
 static int plan_tables(struct scene *scene, const struct cli_fabric *config)
@@ -30,47 +28,8 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 	return EXIT_FINE;
 }
 
-/* Checks that entries name ports of this switch. */
-static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
-			 const struct pm_lft_switch *table, const char *path)
-{
-	for (uint32_t lid = 0; lid < table->length; lid++)
-		if (table->table[lid] != PM_LFT_KEEP &&
-		    table->table[lid] > fabric->nodes[sw].num_ports)
-			return cli_fail(
-				EXIT_INPUT,
-				"%s: LID %u leads to port %u of \"%s\", which has "
-				"%u: tables of another fabric?",
-				path, lid, table->table[lid], pm_fabric_label(fabric, sw),
-				fabric->nodes[sw].num_ports);
-	return EXIT_FINE;
-}
-
-/* Checks that tables are of the fabric's switches. */
-static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
-			const char *path)
-{
-	int status = EXIT_FINE;
-
-	for (uint32_t i = 0; i < lfts->num_switches; i++) {
-		uint32_t sw = pm_fabric_find_guid(fabric, lfts->switches[i].guid);
-
-		if (sw == PM_NONE || sw >= fabric->num_switches)
-			return cli_fail(EXIT_INPUT,
-					"%s: the fabric has no switch 0x%016" PRIx64
-					" \"%s\": tables of another fabric?",
-					path, lfts->switches[i].guid,
-					lfts->switches[i].name);
-	}
-	for (uint32_t i = 0; i < lfts->num_switches && !status; i++)
-		status = check_entries(
-			fabric, pm_fabric_find_guid(fabric, lfts->switches[i].guid),
-			&lfts->switches[i], path);
-	return status;
-}
-
 /* Copies tables of a file to their switches, by GUID. */
-static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char *path)
+static void copy_lfts(struct scene *scene, const struct pm_lfts *lfts)
 {
 	const struct pm_fabric *fabric = scene->fabric;
 
@@ -86,11 +45,7 @@ static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char
 		if (found)
 			memcpy(scene->lfts + (size_t)sw * scene->length, found->table,
 			       found->length);
-		else if (pm_fabric_has_link(fabric, sw))
-			return cli_fail(EXIT_INPUT, "%s has no table of \"%s\"", path,
-					pm_fabric_label(fabric, sw));
 	}
-	return EXIT_FINE;
 }
 
 static int file_tables(struct scene *scene, const char *path)
@@ -99,9 +54,7 @@ static int file_tables(struct scene *scene, const char *path)
 	int status = lft_input_read(path, scene->fabric, &lfts);
 
 	if (!status)
-		status = check_tables(scene->fabric, lfts, path);
-	if (!status)
-		status = copy_lfts(scene, lfts, path);
+		copy_lfts(scene, lfts);
 	pm_lfts_free(lfts);
 	return status;
 }

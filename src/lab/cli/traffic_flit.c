@@ -224,9 +224,11 @@ static int run_flit(const struct flit_request *request, const struct pm_flit_net
 {
 	double seconds = 0;
 	json_t *runs = json_array(), *object;
-	int status = run_all(request, net, &seconds, &runs);
+	/* The engine refuses a network in which a path is missing. */
+	bool runnable = !net->no_path.pairs;
+	int status = runnable ? run_all(request, net, &seconds, &runs) : EXIT_FINE;
 
-	if (!status && request->shard.of) {
+	if (!status && request->shard.of && runnable) {
 		status = print_shard(request, net, runs);
 	} else if (!status) {
 		object = flit_settings_json(request, net);
@@ -484,7 +486,8 @@ const struct cli_command traffic_flit_command = {
 	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
 		 "flit, in a network that is built in, or in a fabric, an ibsim, "
 		 "ibnetdiscover or opensm-subnet.lst file, with its tables. Exit status "
-		 "1 for a deadlock, or flits lost in spite of credits.",
+		 "1 for a deadlock, flits lost in spite of credits, or tables without a "
+		 "path for a pair of nodes.",
 	.options = options,
 	.min_operands = 0,
 	.max_operands = 1,

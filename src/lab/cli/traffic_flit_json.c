@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the results of the flit engine, as JSON and as text. */
+#include "no_path_finding.h"
 #include "text.h"
 #include "traffic.h"
 #include "traffic_flit.h"
@@ -44,6 +45,14 @@ static json_t *stages_json(const struct pm_flit_stages *stages)
 			 (int)stages->credit);
 }
 
+static json_t *no_path_json(const struct pm_flit_net *net)
+{
+	const char **names = net->names + net->num_switches;
+
+	return lab_no_path_json(&net->no_path, net->num_nodes, names[net->no_path.from],
+				names[net->no_path.to]);
+}
+
 json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net)
 {
@@ -75,8 +84,10 @@ json_t *flit_settings_json(const struct flit_request *request,
 	});
 
 	return cli_json_join(cli_json_new("traffic", 2),
-			     json_pack("{s:s, s:o, s:o}", "engine", "flit", "settings",
-				       settings, "network", network_json(request, net)));
+			     json_pack("{s:s, s:o, s:o, s:o}", "engine", "flit",
+				       "settings", settings, "network",
+				       network_json(request, net), "no_path",
+				       no_path_json(net)));
 }
 
 static json_t *count_json(const struct pm_flit_count *count)
@@ -360,6 +371,9 @@ static void print_curve(const json_t *object)
 	size_t i;
 
 	print_settings(object);
+	lab_no_path_print(object);
+	if (!json_array_size(points))
+		return;
 	printf("%6s %6s %9s %7s %9s %7s %7s %7s %5s %7s\n", "length", "load", "accepted",
 	       "+-", "latency", "p50", "p99", "max", "fill", "lost");
 	json_array_foreach(points, i, one)
@@ -431,7 +445,7 @@ int traffic_flit_print(json_t *object, const json_t *runs,
 	}
 	points = points_json(runs, (size_t)seeds);
 	findings = flit_findings_json(points, !strcmp(flow, "slack"));
-	status = json_array_size(findings) ? EXIT_FINDINGS : EXIT_FINE;
+	status = json_array_size(findings) ? EXIT_FINDINGS : lab_no_path_status(object);
 	object = cli_json_join(object, json_pack("{s:o, s:o, s:o}", "points", points,
 						 "saturation", saturation_json(points),
 						 "findings", findings));

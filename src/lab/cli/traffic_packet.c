@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab traffic --engine packet: runs the packet engine. */
 #include "json.h"
+#include "no_path_finding.h"
 #include "packet_jobs.h"
 #include "packet_lab.h"
 #include "traffic.h"
 
 #include <portmajor/base/hash.h>
+#include <portmajor/lab/packet_paths.h>
 
 #include <time.h>
 
@@ -98,7 +100,8 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 static int print_shard(const struct packet_lab *lab, json_t *object, uint32_t total,
 		       json_t *points)
 {
-	int status = packet_has_findings(points) ? EXIT_FINDINGS : EXIT_FINE;
+	int status =
+		packet_has_findings(points) ? EXIT_FINDINGS : lab_no_path_status(object);
 
 	object = traffic_shard_json(object, &lab->request->shard, total,
 				    find_fingerprint(lab), json_incref(points));
@@ -122,6 +125,21 @@ static int run_points(struct packet_lab *lab, json_t *points)
 	return status;
 }
 
+/* Pairs of hosts without a path before anything fails. */
+static json_t *no_path_json(const struct packet_lab *lab)
+{
+	const struct scene *scene = &lab->scene;
+	const struct pm_packet_paths paths = {.fabric = scene->fabric,
+					      .hosts = scene->hosts,
+					      .lfts = scene->lfts,
+					      .length = scene->length};
+	struct pm_no_path found;
+
+	pm_packet_no_path(&paths, scene->num_hosts, &found);
+	return lab_no_path_json(&found, scene->num_hosts, scene_name(scene, found.from),
+				scene_name(scene, found.to));
+}
+
 static int run_lab(struct packet_lab *lab, struct packet_request *request,
 		   const char *path, json_t *points, json_t **object)
 {
@@ -132,7 +150,8 @@ static int run_lab(struct packet_lab *lab, struct packet_request *request,
 	if (!status)
 		status = run_points(lab, points);
 	if (!status)
-		*object = json_pack("{s:o}", "settings", packet_settings_json(lab));
+		*object = json_pack("{s:o, s:o}", "settings", packet_settings_json(lab),
+				    "no_path", no_path_json(lab));
 	return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the results of the packet engine, as JSON and as text. */
 
+#include "no_path_finding.h"
 #include "packet_jobs.h"
 #include "text.h"
 #include "traffic.h"
@@ -504,6 +505,7 @@ static void print_run(const json_t *object)
 	size_t i;
 
 	print_settings(object);
+	lab_no_path_print(object);
 	traffic_replay_print(json_object_get(object, "settings"));
 	printf("%8s %8s %9s %8s %9s %9s %9s %8s %8s %8s %7s %8s\n", "offered", "accepted",
 	       "mean", "+-", "p50", "p99", "max", "link", "mean", "host", "Jain",
@@ -611,7 +613,7 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 		    !(json_array_size(runs) % (size_t)seeds);
 	size_t i;
 
-	*status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
+	*status = packet_has_findings(runs) ? EXIT_FINDINGS : lab_no_path_status(object);
 	json_array_foreach(runs, i, run) {
 		good &= is_good(run);
 		points = pm_json_append(points, json_incref(run));

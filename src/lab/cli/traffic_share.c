@@ -7,6 +7,7 @@
  */
 #include "lists.h"
 #include "memory.h"
+#include "no_path_finding.h"
 #include "planned_tables.h"
 #include "share_repaired.h"
 #include "text.h"
@@ -43,9 +44,10 @@ struct scene {
 	double *room;
 	struct pm_packet_host *hosts; /* remaining hosts */
 	uint32_t num_hosts;
-	uint32_t *index; /* [host] its index among the VLANs' hosts */
-	uint32_t needed; /* VLANs */
-	double full;	 /* capacity of the senders' links */
+	uint32_t *index;	   /* [host] its index among the VLANs' hosts */
+	uint32_t needed;	   /* VLANs */
+	double full;		   /* capacity of the senders' links */
+	struct pm_no_path no_path; /* by the tables */
 	struct lab_steps steps;
 };
 
@@ -72,19 +74,35 @@ static json_t *network_json(const struct scene *scene, const char *kind, uint32_
 			 (json_int_t)found->unreachable);
 }
 
+/* After a failure, pairs without a path are a result, and no finding. */
+static json_t *no_path_json(const struct scene *scene)
+{
+	const struct pm_no_path none = {0};
+	const struct pm_fabric *fabric = scene->fabric;
+	const struct pm_packet_host *hosts = scene->hosts;
+	const struct pm_no_path *found =
+		scene->request->failed.num ? &none : &scene->no_path;
+
+	return lab_no_path_json(
+		found, scene->num_hosts,
+		pm_fabric_label(fabric, fabric->ports[hosts[found->from].port].node),
+		pm_fabric_label(fabric, fabric->ports[hosts[found->to].port].node));
+}
+
 static json_t *describe_shares(const struct scene *scene, json_t *networks)
 {
 	const struct request *request = scene->request;
 
 	return cli_json_join(cli_json_new("traffic", 2),
-			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 				       "engine", "share", "failed",
 				       cli_failed_json(&request->failed), "hosts",
 				       (json_int_t)scene->num_hosts, "flows",
 				       (json_int_t)(scene->num_hosts / 2), "permutations",
 				       (json_int_t)request->permutations, "seed",
 				       (json_int_t)request->seed, "vlans_needed",
-				       (json_int_t)scene->needed, "networks", networks));
+				       (json_int_t)scene->needed, "networks", networks,
+				       "no_path", no_path_json(scene)));
 }
 
 static double share_of(const json_t *network, const char *rates, const char *member)
@@ -146,6 +164,7 @@ static void print_shares(const json_t *object)
 		print_network(network);
 	json_array_foreach(list, i, network)
 		print_unreachable(object, network);
+	lab_no_path_print(object);
 }
 
 /* ---- Networks ---- */
@@ -247,6 +266,7 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 		memcpy(lfts + (size_t)sw * length,
 		       pm_routes_table(scene->tables.routes, sw), length);
 	status = bisect(scene, pm_packet_path_by_lfts, &paths, "tables", networks);
+	pm_packet_no_path(&paths, scene->num_hosts, &scene->no_path);
 	free(lfts);
 	return status;
 }
@@ -345,6 +365,11 @@ static int read_scene(struct scene *scene, const char *path)
 				    : EXIT_FINE;
 }
 
+static int write_shares(json_t *object, const struct cli_output *output)
+{
+	return lab_write(object, output, print_shares, lab_no_path_status(object));
+}
+
 static int run_shares(const char *path, const struct request *request)
 {
 	struct scene scene = {.request = request};
@@ -356,8 +381,8 @@ static int run_shares(const char *path, const struct request *request)
 	if (status)
 		json_decref(networks);
 	else
-		status = lab_write(describe_shares(&scene, networks), &request->output,
-				   print_shares, EXIT_FINE);
+		status =
+			write_shares(describe_shares(&scene, networks), &request->output);
 	pm_pool_free(&scene.pool);
 	cli_tables_free(&scene.tables);
 	pm_fabric_free(scene.broken);
@@ -403,7 +428,8 @@ const struct cli_command traffic_share_command = {
 		"Ethernet switches with planes as VLANs, beside one flat switch, "
 		"spanning tree, and InfiniBand with the plan's tables. Or, with --sets, "
 		"what all hosts exchange before a failure and after routing engines have "
-		"repaired it. NETLIST is an "
+		"repaired it. Exit status 1 if the tables have no path "
+		"for a pair of hosts, and nothing failed. NETLIST is an "
 		"ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.min_operands = 1,

@@ -324,6 +324,10 @@ static int check_config(const struct pm_flit_net *net,
 {
 	int rc = check_ranges(config, err);
 
+	if (!rc && net->no_path.pairs)
+		rc = pm_error_set(err, -EINVAL, "no path from \"%s\" to \"%s\"",
+				  net->names[net->num_switches + net->no_path.from],
+				  net->names[net->num_switches + net->no_path.to]);
 	if (!rc)
 		rc = check_flow(config, err);
 	if (!rc)

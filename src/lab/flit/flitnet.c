@@ -428,26 +428,34 @@ static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
 	return false;
 }
 
-static int check_paths(struct pm_flit_net *net, struct pm_error *err)
+static uint32_t switch_of(const struct pm_flit_net *net, uint32_t node)
 {
-	uint32_t last = PM_NONE;
+	return net->links[net->first_link[net->num_switches + node]].to;
+}
 
-	for (uint32_t from = 0; from < net->num_nodes; from++) {
-		uint32_t sw = net->links[net->first_link[net->num_switches + from]].to;
+static void find_no_path(struct pm_flit_net *net)
+{
+	struct pm_no_path *found = &net->no_path;
+	uint32_t next;
 
-		if (sw == last)
-			continue;
-		for (uint32_t to = 0; to < net->num_nodes; to++)
-			if (!leads(net, sw, to))
-				return pm_error_set(
-					err, -EINVAL,
-					"the tables lead from \"%s\" to \"%s\" on no "
-					"path: tables of another fabric?",
-					net->names[sw],
-					net->names[net->num_switches + to]);
-		last = sw;
+	for (uint32_t from = 0; from < net->num_nodes; from = next) {
+		uint32_t sw = switch_of(net, from);
+
+		for (next = from + 1; next < net->num_nodes; next++)
+			if (switch_of(net, next) != sw)
+				break;
+		for (uint32_t to = 0; to < net->num_nodes; to++) {
+			bool below = to >= from && to < next; /* the same switch */
+
+			if (leads(net, sw, to) || next - from == below)
+				continue;
+			if (!found->pairs) {
+				found->from = to == from ? from + 1 : from;
+				found->to = to;
+			}
+			found->pairs += next - from - below;
+		}
 	}
-	return 0;
 }
 
 static int make_of_tables(struct source *source, struct pm_flit_net **result,
@@ -480,10 +488,8 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 				? i
 				: fabric->ports[source->ends[i - fabric->num_switches]]
 					  .node);
-	rc = check_paths(net, err);
-	if (rc)
-		pm_flit_net_free(net);
-	return rc;
+	find_no_path(net);
+	return 0;
 }
 
 int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,

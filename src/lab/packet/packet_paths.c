@@ -48,6 +48,52 @@ uint32_t pm_packet_path_by_lfts(const void *network, uint32_t from, uint32_t to,
 	return 0;
 }
 
+/* Whether packets arrive at a host from a switch. */
+static bool leads(const struct pm_packet_paths *paths, uint32_t sw,
+		  const struct pm_packet_host *to)
+{
+	const struct pm_fabric *fabric = paths->fabric;
+
+	for (uint32_t hops = 0; hops <= fabric->num_switches; hops++) {
+		uint32_t port = exit_port(paths, sw, to->lid);
+		uint32_t peer = port == PM_NONE ? PM_NONE : fabric->ports[port].peer;
+
+		if (peer == PM_NONE || peer == to->port)
+			return peer != PM_NONE;
+		sw = fabric->ports[peer].node;
+		if (sw >= fabric->num_switches)
+			return false;
+	}
+	return false;
+}
+
+void pm_packet_no_path(const struct pm_packet_paths *paths, uint32_t num_hosts,
+		       struct pm_no_path *found)
+{
+	uint32_t next;
+
+	*found = (struct pm_no_path){0};
+	for (uint32_t h = 0; h < num_hosts; h = next) {
+		uint32_t sw = pm_fabric_peer_node(paths->fabric, paths->hosts[h].port);
+
+		for (next = h + 1; next < num_hosts; next++)
+			if (pm_fabric_peer_node(paths->fabric, paths->hosts[next].port) !=
+			    sw)
+				break;
+		for (uint32_t to = 0; to < num_hosts; to++) {
+			bool below = to >= h && to < next; /* the same switch */
+
+			if (next - h == below || leads(paths, sw, &paths->hosts[to]))
+				continue;
+			if (!found->pairs) {
+				found->from = to == h ? h + 1 : h;
+				found->to = to;
+			}
+			found->pairs += next - h - below;
+		}
+	}
+}
+
 /* ---- VLANs ---- */
 
 #define STEM_MAX (PM_PATH_MAX / 2 - 1)
