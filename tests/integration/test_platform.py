@@ -169,13 +169,13 @@ class Platform(Writer):
 class Mpi(Writer):
     BYTES = 20000  # from each process to each other one
 
-    def run_program(self, hosts):
+    def run_program(self, hosts, size=BYTES, config=CONFIG):
         """Seconds until the last process is done."""
         (self.folder / "hosts").write_text("".join(f"{one}\n" for one in hosts), "ascii")
         done = subprocess.run(
             ["smpirun", "-np", str(len(hosts)), "-platform", "p.xml", "-hostfile", "hosts",
-             *(f"--cfg={one}" for one in CONFIG), "--log=root.thresh:warning", str(PROGRAM),
-             "alltoall", str(self.BYTES)], capture_output=True, text=True, check=False,
+             *(f"--cfg={one}" for one in config), "--log=root.thresh:warning", str(PROGRAM),
+             "alltoall", str(size)], capture_output=True, text=True, check=False,
             cwd=self.folder, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         times = [float(line) for line in done.stdout.split()]
@@ -206,6 +206,29 @@ class Mpi(Writer):
             self.assertLess(took[lost], over * wanted)
         times = list(took.values())
         self.assertEqual(times, sorted(times))
+
+    def packet_engine(self, net, size, *lost):
+        """Seconds of the same messages, one after the other, packet by packet."""
+        lose = ("--fail", *lost, "--at", "-1us", "--repair", "at-once") if lost else ()
+        done = pmlab.run_lab("traffic", "-q", "--json", "--pattern", "all-to-all",
+                             "--messages", "all", "--bytes", size, "--time", "1s", *lose, net)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)["points"][0]["done"]["us"] / 1e6
+
+    def test_overload(self):
+        """SimGrid takes too little time where links are overloaded, as it has no queues in which
+        packets for other links wait: the guide tells how little."""
+        size = 65536
+        config = [*CONFIG[:-1], "smpi/alltoall:ring"]
+        for side, lost, least, most in ((4, "spine[0-1]", 0.88, 0.92), (8, "spine[0-3]", 0.76, 0.8)):
+            net = pmlab.generate(self.folder / "n.net", "two-level", side, side, side, 1)
+            for fail, low, high in (((), 0.99, 1.01), ((lost,), least, most)):
+                root, *_ = self.write(net, *(("--fail", *fail) if fail else ()))
+                hosts = [host.get("id") for host in root.iter("host")]
+                ratio = self.run_program(hosts, size, config) / self.packet_engine(net, size, *fail)
+                with self.subTest(side=side, fail=fail):
+                    self.assertGreater(ratio, low)
+                    self.assertLess(ratio, high)
 
 
 if __name__ == "__main__":
