@@ -2,31 +2,8 @@
 /* Gives LIDs to places: the layouts, and spare LIDs. */
 #include "plan_parts.h"
 
-#include <portmajor/base/alloc.h>
-
 #include <errno.h>
-
-static int out_of_lids(uint32_t needed, struct pm_error *err)
-{
-	return pm_error_set(err, -ENOSPC, "the plan needs LIDs up to %u, there are %u",
-			    needed, PM_MAX_LID);
-}
-
-int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
-		 struct pm_error *err)
-{
-	struct pm_run *runs;
-
-	if (start + length - 1 > PM_MAX_LID)
-		return out_of_lids(start + length - 1, err);
-	runs = reallocarray(plan->runs, plan->num_runs + 1u, sizeof(*runs));
-	if (!runs)
-		return pm_error_no_memory(err);
-	runs[plan->num_runs++] =
-		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
-	plan->runs = runs;
-	return 0;
-}
+#include <stdlib.h>
 
 /* The places of one group in the order in which they get LIDs. */
 struct group {
@@ -83,13 +60,6 @@ static uint32_t align(uint32_t lid, uint32_t to)
 	return (lid + to - 1) / to * to;
 }
 
-void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid)
-{
-	plan->lid[place] = (uint16_t)lid;
-	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++)
-		plan->owner[lid + k] = place;
-}
-
 /* LIDs that the places from the i-th on need, one after the other, from LID `at` on. */
 static uint32_t measure(const struct pm_plan *plan, const struct group *group, uint32_t i,
 			uint32_t count, uint32_t at)
@@ -102,16 +72,6 @@ static uint32_t measure(const struct pm_plan *plan, const struct group *group, u
 		at = align(at, num) + num;
 	}
 	return at - start;
-}
-
-bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
-{
-	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
-		return false;
-	for (uint32_t k = 0; k < num; k++)
-		if (plan->owner[lid + k] != PM_NONE)
-			return false;
-	return true;
 }
 
 /*
@@ -331,14 +291,6 @@ static uint32_t group_length(const struct pm_plan *plan, const struct group *gro
 	return length;
 }
 
-/* Planes in the order of their runs; the plane `last` comes last. */
-static uint32_t nth_plane(const struct pm_plan *plan, uint32_t n, uint32_t last)
-{
-	if (n == plan->tree.num_planes)
-		return last;
-	return n < last ? n : n + 1;
-}
-
 /* Runs that share a block. */
 struct shared {
 	uint32_t num;	 /* their number; 0: none */
@@ -354,11 +306,11 @@ static struct shared find_shared(const struct pm_plan *plan, const struct group 
 				 uint32_t n, uint32_t last, uint32_t next)
 {
 	const struct pm_tree *tree = &plan->tree;
-	uint32_t first = nth_plane(plan, n, last), powers = 0;
+	uint32_t first = plan_nth_plane(plan, n, last), powers = 0;
 	struct shared shared = {0, 0, 0};
 
 	for (; n <= tree->num_planes; n++) {
-		uint32_t p = nth_plane(plan, n, last);
+		uint32_t p = plan_nth_plane(plan, n, last);
 		uint32_t needed = group_length(plan, &groups[p], 0);
 
 		if (!needed)
@@ -410,7 +362,7 @@ struct layout {
 static int lay_out_group(struct layout *l, uint32_t n, struct pm_error *err)
 {
 	struct pm_plan *plan = l->plan;
-	uint32_t planes = plan->tree.num_planes, p = nth_plane(plan, n, l->last);
+	uint32_t planes = plan->tree.num_planes, p = plan_nth_plane(plan, n, l->last);
 	uint32_t needed = group_length(plan, &l->groups[p], 0), length;
 	int rc;
 
@@ -721,6 +673,16 @@ static int lay_out_others(struct layout *l, const uint8_t *is_place, struct pm_e
 	return rc ? rc : plan_give_missing(plan, is_place, err);
 }
 
+/* Forgets all LIDs and runs. */
+static void start_again(struct pm_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		plan_take_back(plan, i);
+	free(plan->runs);
+	plan->runs = NULL;
+	plan->num_runs = 0;
+}
+
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
@@ -747,19 +709,23 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	rc = lay_out_others(&l, others, err);
 	if (!rc && any)
 		rc = lay_out_aggregation(&l, is_place, err);
+	if (rc == -ENOSPC) {
+		start_again(plan);
+		rc = plan_lay_out_scarce(plan, is_place, l.last, err);
+	}
 out:
 	pm_pool_free(&pool);
 	return rc;
 }
 
-static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
-			 struct pm_error *err)
+/* -ENOSPC without a message. */
+static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next)
 {
 	uint32_t num = pm_plan_num_lids(plan, place);
 	uint32_t lid = align(*next, num);
 
 	if (lid + num - 1 > PM_MAX_LID)
-		return out_of_lids(lid + num - 1, err);
+		return -ENOSPC;
 	plan_give_lids(plan, place, lid);
 	*next = lid + num;
 	return 0;
@@ -775,9 +741,11 @@ static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, ui
 	return PM_NONE;
 }
 
-/* The two orders of the paper: slots of the leaves first, then everything else. */
-static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
-			 struct pm_error *err)
+/*
+ * The two orders of the paper: slots of the leaves first, then everything else. -ENOSPC
+ * without a message.
+ */
+static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place)
 {
 	const struct pm_tree *tree = &plan->tree;
 	bool leaf_major = plan->order == PM_LEAF_MAJOR;
@@ -793,19 +761,21 @@ static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 				kth_slot(plan, is_place, leaf, leaf_major ? j : i);
 
 			if (place != PM_NONE)
-				rc = give_next_lid(plan, place, &next, err);
+				rc = give_next_lid(plan, place, &next);
 		}
 	for (int leaves = 1; leaves >= 0; leaves--)
 		for (uint32_t i = 0; i < plan->topology->num_ports && !rc; i++)
 			if (is_place[i] && !plan->lid[i] && is_on_leaf(plan, i) == leaves)
-				rc = give_next_lid(plan, i, &next, err);
+				rc = give_next_lid(plan, i, &next);
 	return rc;
 }
 
 int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
-	return plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err)
-					 : lay_out_paper(plan, is_place, err);
+	int rc = plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err)
+					   : lay_out_paper(plan, is_place);
+
+	return rc == -ENOSPC ? plan_out_of_lids(plan, is_place, err) : rc;
 }
 
 /* The unit that should stay together: a pod; or a leaf, where all leaves are one pod. */
@@ -843,7 +813,21 @@ static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
 	return found;
 }
 
-/* Gives LIDs to places without one; all others keep theirs. */
+/* The first free LIDs for a place in all runs and behind them; 0: none. */
+static uint32_t find_any(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t num = pm_plan_num_lids(plan, place);
+
+	for (uint32_t lid = num; lid <= PM_MAX_LID; lid += num)
+		if (plan_is_free(plan, lid, num))
+			return lid;
+	return 0;
+}
+
+/*
+ * Gives LIDs to places without one; all others keep theirs. Where there is no room behind
+ * all runs, planes share them.
+ */
 int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
 	uint32_t end = find_end(plan);
@@ -856,56 +840,24 @@ int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_e
 			continue;
 		lid = plan->order == PM_GROUPED ? find_spare(plan, i) : 0;
 		if (lid) {
-			rc = give_next_lid(plan, i, &lid, err);
+			rc = give_next_lid(plan, i, &lid);
 		} else if (plan->order == PM_GROUPED) {
-			lid = (end + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
-			end = lid + PM_LFT_BLOCK;
+			lid = align(end, PM_LFT_BLOCK);
 			rc = plan_add_run(plan, lid, PM_LFT_BLOCK, plan->plane[i], err);
-			if (!rc)
-				rc = give_next_lid(plan, i, &lid, err);
+			if (!rc) {
+				end = lid + PM_LFT_BLOCK;
+				rc = give_next_lid(plan, i, &lid);
+			}
 		} else {
-			rc = give_next_lid(plan, i, &end, err);
+			rc = give_next_lid(plan, i, &end);
+		}
+		if (rc == -ENOSPC) {
+			lid = find_any(plan, i);
+			rc = lid ? give_next_lid(plan, i, &lid)
+				 : plan_out_of_lids(plan, is_place, err);
 		}
 		if (rc)
 			return rc;
 	}
 	return 0;
-}
-
-void plan_take_back(struct pm_plan *plan, uint32_t place)
-{
-	for (uint32_t k = 0; plan->lid[place] && k < pm_plan_num_lids(plan, place); k++)
-		if (plan->owner[plan->lid[place] + k] == place)
-			plan->owner[plan->lid[place] + k] = PM_NONE;
-	plan->lid[place] = 0;
-}
-
-bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
-{
-	uint32_t num = pm_plan_num_lids(plan, place);
-
-	if (lid % num || lid + num - 1 > PM_MAX_LID)
-		return false;
-	for (uint32_t k = 0; k < num; k++)
-		if (kept[lid + k])
-			return false;
-	plan_take_back(plan, place);
-	for (uint32_t k = 0; k < num; k++) {
-		if (plan->owner[lid + k] != PM_NONE)
-			plan_take_back(plan, plan->owner[lid + k]);
-		kept[lid + k] = 1;
-	}
-	plan_give_lids(plan, place, lid);
-	return true;
-}
-
-void plan_find_top(struct pm_plan *plan)
-{
-	plan->top_lid = 0;
-	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
-		if (plan->owner[lid] != PM_NONE)
-			plan->top_lid = (uint16_t)lid;
-	/* LinearFDBTop, see plan.h */
-	if (plan->top_lid && plan->top_lid % PM_LFT_BLOCK == 0)
-		plan->top_lid++;
 }

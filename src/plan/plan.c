@@ -13,27 +13,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-static const char *const order_names[] = {
-	[PM_GROUPED] = "grouped",
-	[PM_LEAF_MAJOR] = "leaf-major",
-	[PM_PORT_MAJOR] = "port-major",
-};
-
-const char *pm_lid_order_name(enum pm_lid_order order)
-{
-	return order_names[order];
-}
-
-int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
-{
-	for (unsigned int i = 0; i < sizeof(order_names) / sizeof(*order_names); i++)
-		if (!strcmp(name, order_names[i])) {
-			*order = (enum pm_lid_order)i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_reachable reachable;

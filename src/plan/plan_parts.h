@@ -38,10 +38,7 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 		       struct pm_error *err);
 int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 
-/* lids.c */
-int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
-int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
-		      struct pm_error *err);
+/* owners.c */
 void plan_find_top(struct pm_plan *plan);
 int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
 		 struct pm_error *err);
@@ -55,6 +52,29 @@ void plan_take_back(struct pm_plan *plan, uint32_t place);
  * marked already.
  */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
+/* Planes in the order of their runs; the plane `last` comes last. */
+uint32_t plan_nth_plane(const struct pm_plan *plan, uint32_t n, uint32_t last);
+/*
+ * Whether there are enough LIDs for is_place[] and all places with a LID, if none has
+ * any yet.
+ */
+bool plan_has_room(const struct pm_plan *plan, const uint8_t *is_place);
+/* Sets -ENOSPC with the numbers of places and LIDs, and what has room for them. */
+int plan_out_of_lids(const struct pm_plan *plan, const uint8_t *is_place,
+		     struct pm_error *err);
+
+/* lids.c */
+int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
+		      struct pm_error *err);
+
+/* scarce.c */
+/*
+ * Lays out `grouped` without spare LIDs, if the places have no more LIDs than there are;
+ * -ENOSPC as plan_out_of_lids.
+ */
+int plan_lay_out_scarce(struct pm_plan *plan, const uint8_t *is_place, uint32_t last,
+			struct pm_error *err);
 
 /* grow.c: a copy; NULL: no memory. */
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Fabrics and configurations that the plugin must decline, and OpenSM goes on."""
 
+import json
 import re
 import unittest
 
@@ -47,6 +48,73 @@ class BadCase(labtest.Folders):
     @staticmethod
     def our_lines(log):
         return [line for line in log.splitlines() if "portmajor: " in line]
+
+
+class Scarce(BadCase):
+    """Fabrics of nearly 49,151 LIDs, and switches of 254 ports."""
+
+    def plan(self, *generate, status=0, options=()):
+        net = pmlab.generate(self.folder / "scarce.net", *generate)
+        done = pmlab.run_cli("plan", *options, net)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_limit(self):
+        """Planes share blocks where there are no spare LIDs, down to the last one."""
+        for options, generate, top in (
+                ((), ("two-level", 254, 62, 192, 1), 49084),
+                ((), ("xgft", 2, "192,254", "1,62"), 49084),
+                (("-m", 1), ("two-level", 108, 10, 227, 1), 49150),
+                (("-m", 1), ("two-level", 108, 11, 227, 1), 49151)):
+            done = self.plan(*generate, options=options)
+            self.assertIn(f"lid_order grouped, LIDs up to {top}, 768 LFT blocks a switch"
+                          if top > 49100 else f"lid_order grouped, LIDs up to {top}, 767 LFT",
+                          done.stdout)
+            self.assertIn("spare 0\n", done.stdout)
+
+    def test_refused(self):
+        """One place too many: the numbers, and the order or LMC with room."""
+        for options, generate, text in (
+                (("-m", 1), ("two-level", 108, 12, 227, 1),
+                 "24636 places need 49152 LIDs with LMC 1, there are 49151: no room with "
+                 "lid_order grouped; they fit with LMC 0\n"),
+                (("-m", 1, "-o", "port-major"), ("two-level", 108, 11, 227, 1),
+                 "24635 places need 49151 LIDs with LMC 1, there are 49151: no room with "
+                 "lid_order port-major; they fit with lid_order grouped\n")):
+            done = self.plan(*generate, status=3, options=options)
+            self.assertEqual((done.stdout, done.stderr), ("", f"portmajor: {text}"))
+        done = pmlab.run_cli("generate", "two-level", 210, 12, 233, 1)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("49152 nodes need more than the 49151 LIDs there are", done.stderr)
+
+    def test_failure(self):
+        """Planes that share blocks cost hardly more than planes that do not."""
+        net = pmlab.generate(self.folder / "whole.net", "two-level", 254, 62, 192, 1)
+        done = pmlab.run_cli("whatif", "--json", "--fail", "spine3", net)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["pairs_cut"], 0)
+        self.assertLess(found["total"]["blocks"], 1.1 * found["total"]["least"])
+
+    def test_wide(self):
+        """Leaves, or spines, of 254 ports: the commands, and OpenSM."""
+        for generate in (("two-level", 3, 2, 252, 1), ("two-level", 254, 2, 2, 1)):
+            net = pmlab.generate(self.folder / "wide.net", *generate)
+            lfts = self.folder / "wide.lfts"
+            for args in (("plan", "-q", "--lfts", lfts, net), ("check", net, lfts),
+                         ("whatif", "--fail", "spine1", net)):
+                done = pmlab.run_cli(*args)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+            engines, dump = self.observe(net)[1:3]
+            self.assertEqual(set(engines), {"portmajor"})
+            self.assertEqual(len(dump.lids), len(dump.guids))
+        # More are no ports of InfiniBand, where 255 stands for none.
+        (self.folder / "255.net").write_text('Switch 255 "s"\n[255] "h"[1]\n\nHca 1 "h"\n'
+                                             '[1] "s"[255]\n', "ascii")
+        done = pmlab.run_cli("plan", self.folder / "255.net")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn('node "s" has 255 ports, allowed are 1 to 254', done.stderr)
+        self.assertEqual(pmlab.run_cli("generate", "two-level", 255, 1, 1, 1).returncode, 2)
 
 
 class NotFatTrees(BadCase):

@@ -626,6 +626,14 @@ static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 	return NULL;
 }
 
+static bool has_spare(const struct pm_plan *plan, const struct pm_run *run)
+{
+	for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length; lid++)
+		if (plan->owner[lid] == PM_NONE)
+			return true;
+	return false;
+}
+
 static const char *check_runs(const struct pm_plan *plan, bool grown)
 {
 	static uint32_t run_of[PM_MAX_LID + 1];
@@ -640,9 +648,10 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 		bool whole =
 			run->start % PM_LFT_BLOCK == 0 && run->length % PM_LFT_BLOCK == 0;
 
-		/* Whole blocks, or part of one. */
+		/* Whole blocks, or part of one; or without spare LIDs. */
 		if (!run->length ||
-		    (!whole && (run->start + run->length - 1u) / PM_LFT_BLOCK != block))
+		    (!whole && (run->start + run->length - 1u) / PM_LFT_BLOCK != block &&
+		     has_spare(plan, run)))
 			return FAULT("run %u of %u", run->start, run->length);
 		for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length;
 		     lid++) {

@@ -793,8 +793,130 @@ static void test_errors(void **state)
 		     "no switch has an end port", "");
 	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port",
 		     "");
-	expect_error("too many LIDs", make_huge(), -ENOSPC, "the plan needs LIDs up to",
-		     "there are 49151");
+	expect_error("too many LIDs", make_huge(), -ENOSPC,
+		     "63501 places need 63501 LIDs with LMC 0, there are 49151: no room",
+		     "");
+}
+
+/* ---- Scarce LIDs ---- */
+
+/* Two levels. Each leaf has one host, on the first port or the next, up to `slots`. */
+struct wide {
+	unsigned int leaves, spines, slots;
+};
+
+static void make_wide(const struct wide *wide, struct recipe *recipe)
+{
+	*recipe = (struct recipe){0};
+	for (unsigned int l = 0; l < wide->leaves; l++)
+		recipe_add_node(recipe, PM_SWITCH, 1 + l, 254, 0, "leaf");
+	for (unsigned int s = 0; s < wide->spines; s++)
+		recipe_add_node(recipe, PM_SWITCH, 1000 + s, 254, 1, "spine");
+	for (unsigned int l = 0; l < wide->leaves; l++) {
+		for (unsigned int s = 0; s < wide->spines; s++)
+			recipe_add_link(recipe, l, wide->slots + 1 + s, wide->leaves + s,
+					l + 1);
+		recipe_add_host(recipe, l, 1 + l % wide->slots);
+	}
+	/* All numbers of slots. */
+	for (unsigned int p = wide->leaves + 1; p <= wide->slots; p++)
+		recipe_add_host(recipe, 0, p);
+}
+
+static void test_scarce(void **state)
+{
+	static const struct {
+		const char *name;
+		struct wide wide;
+		struct pm_plan_config config;
+		uint32_t top; /* 0: refused, with this text: */
+		const char *text;
+	} rows[] = {
+		{"planes share blocks", {254, 62, 192}, {PM_GROUPED, 0}, 49084, NULL},
+		{"all LIDs", {210, 11, 233}, {PM_GROUPED, 0}, 49151, NULL},
+		{"all LIDs with LMC", {108, 11, 227}, {PM_GROUPED, 1}, 49151, NULL},
+		{"room below", {108, 10, 227}, {PM_GROUPED, 1}, 49150, NULL},
+		{"one too many",
+		 {210, 12, 233},
+		 {PM_GROUPED, 0},
+		 0,
+		 "49152 places need 49152 LIDs with LMC 0, there are 49151: no room with "
+		 "lid_order grouped"},
+		{"one too many with LMC",
+		 {108, 12, 227},
+		 {PM_GROUPED, 1},
+		 0,
+		 "24636 places need 49152 LIDs with LMC 1, there are 49151: no room with "
+		 "lid_order grouped; they fit with LMC 0"},
+		{"order",
+		 {108, 11, 227},
+		 {PM_LEAF_MAJOR, 1},
+		 0,
+		 "24635 places need 49151 LIDs with LMC 1, there are 49151: no room with "
+		 "lid_order leaf-major; they fit with lid_order grouped"},
+		{"a lower LMC",
+		 {254, 127, 127},
+		 {PM_GROUPED, 3},
+		 0,
+		 "they fit with LMC 0"},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_plan *plan = NULL;
+		struct pm_fabric *fabric;
+		struct recipe recipe;
+		struct pm_error err;
+
+		make_wide(&rows[i].wide, &recipe);
+		fabric = recipe_build(&recipe, NULL);
+		if (rows[i].top) {
+			plan = make_as(fabric, &rows[i].config);
+			if (plan->top_lid != rows[i].top)
+				fail_msg("%s: up to %u", rows[i].name, plan->top_lid);
+		} else {
+			assert_int_equal(
+				pm_plan_make(fabric, &rows[i].config, &plan, &err),
+				-ENOSPC);
+			assert_non_null(strstr(err.text, rows[i].text));
+		}
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+		recipe_free(&recipe);
+	}
+}
+
+/* Leaves come until the LIDs behind all runs are used up, and then those left in runs. */
+static void test_scarce_growth(void **state)
+{
+	static const struct wide wide = {254, 62, 192};
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_plan *plan, *grown = NULL;
+	struct pm_fabric *few, *all;
+	struct recipe recipe;
+	struct pm_error err = {""};
+
+	make_wide(&wide, &recipe);
+	for (uint32_t l = 244; l < 254; l++)
+		recipe.nodes[l].away = true;
+	few = recipe_build(&recipe, NULL);
+	for (uint32_t l = 244; l < 254; l++)
+		recipe.nodes[l].away = false;
+	all = recipe_build(&recipe, NULL);
+	plan = make_as(few, &config);
+	if (pm_plan_grow(plan, all, &grown, &err))
+		fail_msg("%s", err.text);
+	assert_in_range(grown->top_lid, 49084, PM_MAX_LID);
+	for (uint32_t i = 0, num = 0; i < grown->topology->num_ports; i++) {
+		num += grown->lid[i] != 0;
+		assert_true(!grown->lid[i] || grown->owner[grown->lid[i]] == i);
+		if (i + 1 == grown->topology->num_ports)
+			assert_int_equal(num, 254 * 193 + 62);
+	}
+	pm_plan_free(grown);
+	pm_plan_free(plan);
+	pm_fabric_free(few);
+	pm_fabric_free(all);
+	recipe_free(&recipe);
 }
 
 static void test_order_names(void **state)
@@ -1318,6 +1440,8 @@ int main(void)
 		cmocka_unit_test(test_older),
 		cmocka_unit_test(test_keep_planes),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_scarce),
+		cmocka_unit_test(test_scarce_growth),
 		cmocka_unit_test(test_order_names),
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_newcomers),

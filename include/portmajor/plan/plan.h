@@ -35,6 +35,10 @@
  * With LMC switches' own LIDs add no block to a run: they get spare LIDs of any run, or
  * else blocks behind the runs.
  *
+ * If that needs more LIDs than there are, runs have no spare LIDs, are as long as needed
+ * and begin anywhere, so that planes share blocks. With LMC switches then have the LIDs
+ * below the first run and above the last one of slots.
+ *
  * I/O ports (roles.h) and compute ports are assigned to planes as if the other kind did
  * not exist, so that neither spoils the other's balance.
  *
@@ -94,8 +98,8 @@ struct pm_plan {
  * Makes a plan for a fabric, a function of its topology alone. The caller frees it.
  * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port; -ENOTSUP: not a
  * fat tree, see pm_reachable_enough (the message names two leaves without an up-then-down
- * path); -ENOSPC: more LIDs needed than there are (the message has both numbers);
- * -ENOMEM.
+ * path); -ENOSPC: the places need more LIDs than there are, or with this order (the
+ * message has the numbers, and the order or LMC with which they fit); -ENOMEM.
  */
 int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
 		 struct pm_plan **plan, struct pm_error *err);
