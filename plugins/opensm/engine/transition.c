@@ -442,16 +442,18 @@ static int make_move_room(struct move *move)
 	move->both = malloc(num + 1u);
 	move->unused =
 		calloc(unused_at(move, move->plan->topology->num_switches, 0) + 1u, 1);
-	if (from && move->both && move->unused) {
-		find_links(move->transition, move->view, from, move->both);
-		if (move->transition->stage == TRANSITION_UNUSED) {
-			find_unused(move, from);
-			pm_routes_update(move->view->routes, move->view->usable,
-					 &move->view->detours);
-		}
+	if (!from || !move->both || !move->unused) {
+		free(from);
+		return -ENOMEM;
+	}
+	find_links(move->transition, move->view, from, move->both);
+	if (move->transition->stage == TRANSITION_UNUSED) {
+		find_unused(move, from);
+		pm_routes_update(move->view->routes, move->view->usable,
+				 &move->view->detours);
 	}
 	free(from);
-	return move->both && move->unused ? 0 : -ENOMEM;
+	return 0;
 }
 
 bool transition_run(struct transition *t, const struct transition_subject *subject)
