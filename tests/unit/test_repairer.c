@@ -169,7 +169,8 @@ void mcast_free(struct mcast *mcast)
 {
 }
 
-void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt)
+void mcast_forget(struct mcast *mcast, const struct pm_plan *plan,
+		  const struct mcast_doubt *doubt)
 {
 }
 

@@ -89,8 +89,8 @@ static void renew(void *context)
 	const struct renewal *renewal = context;
 	struct repairer *r = renewal->repairer;
 
-	if (r->mcast)
-		mcast_forget(r->mcast, renewal->doubt);
+	if (r->mcast && r->view.plan)
+		mcast_forget(r->mcast, r->view.plan, renewal->doubt);
 	r->groups_due = true;
 	r->tries[JOB_GROUPS].num = 0;
 	if (r->tries[JOB_SEARCH].due_ms <= 0) {

@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A switch's record is right, is to become unknown, or empty as it was reset. */
+enum doubt { SURE, UNKNOWN, BLANK };
+
 struct mcast {
 	struct smp_sender *smps;
 	struct mcast_quiet *quiet;
@@ -31,7 +34,7 @@ struct mcast {
 	bool resized;	    /* it differs from that of `multicast` */
 	bool computed;	    /* `wanted` and `trees` match all these */
 	bool in_step;	    /* all switches have the wanted entries */
-	uint8_t *doubted;   /* [switch] the next run counts its blocks as unknown */
+	uint8_t *doubted;   /* [switch] enum doubt, for the next run */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
 	uint8_t *up;	    /* [port] */
@@ -89,9 +92,9 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	if (pm_pool_check(pool, NULL) || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < switches; sw++)
-		m->doubted[sw] = !before ||
-				 pm_fabric_find_guid(before->topology,
-						     topology->nodes[sw].guid) == PM_NONE;
+		if (!before || pm_fabric_find_guid(before->topology,
+						   topology->nodes[sw].guid) == PM_NONE)
+			m->doubted[sw] = UNKNOWN;
 	return 0;
 }
 
@@ -102,7 +105,7 @@ static void carry_doubts(const struct mcast *old, struct mcast *m)
 						    old->plan->topology->nodes[sw].guid);
 
 		if (old->doubted[sw] && same < m->plan->topology->num_switches)
-			m->doubted[same] = 1;
+			m->doubted[same] = old->doubted[sw];
 	}
 }
 
@@ -131,19 +134,29 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 static void forget_all(struct mcast *m)
 {
 	m->shown.valid = false;
-	memset(m->doubted, 1, m->plan->topology->num_switches);
+	memset(m->doubted, UNKNOWN, m->plan->topology->num_switches);
 }
 
-void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
+static void doubt_each(struct mcast *m, const uint64_t *guids, uint32_t num,
+		       enum doubt doubt)
 {
-	if (m->plan && doubt->all)
-		forget_all(m);
-	for (uint32_t i = 0; m->plan && i < doubt->num; i++) {
-		uint32_t sw = pm_fabric_find_guid(m->plan->topology, doubt->guids[i]);
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t sw = pm_fabric_find_guid(m->plan->topology, guids[i]);
 
 		if (sw < m->plan->topology->num_switches)
-			m->doubted[sw] = 1;
+			m->doubted[sw] = (uint8_t)doubt;
 	}
+}
+
+void mcast_forget(struct mcast *m, const struct pm_plan *plan,
+		  const struct mcast_doubt *doubt)
+{
+	if (m->plan != plan && change_plan(m, plan))
+		return; /* mcast_run tries again, and knows no table */
+	if (doubt->all)
+		forget_all(m);
+	doubt_each(m, doubt->guids, doubt->num, UNKNOWN);
+	doubt_each(m, doubt->blank, doubt->num_blank, BLANK);
 }
 
 /* Empties the record if nothing is known of any switch. -ENOMEM. */
@@ -152,7 +165,7 @@ static int begin_anew(struct mcast *m)
 	const uint32_t num = m->plan->topology->num_switches;
 	struct pm_mfts *held;
 
-	if (memchr(m->doubted, 0, num))
+	if (memchr(m->doubted, SURE, num))
 		return 0;
 	held = pm_mfts_new(m->plan->topology);
 	if (!held)
@@ -162,7 +175,7 @@ static int begin_anew(struct mcast *m)
 	return 0;
 }
 
-/* Marks all blocks of doubted switches as unknown. -ENOMEM. */
+/* Has the record follow. -ENOMEM. */
 static int apply_doubts(struct mcast *m)
 {
 	if (begin_anew(m))
@@ -170,12 +183,14 @@ static int apply_doubts(struct mcast *m)
 	for (uint32_t sw = 0; sw < m->plan->topology->num_switches; sw++) {
 		uint32_t blocks = (m->capacity[sw] + PM_MFT_BLOCK - 1u) / PM_MFT_BLOCK;
 
-		if (!m->doubted[sw])
+		if (m->doubted[sw] == SURE)
 			continue;
 		m->in_step = false;
-		if (pm_mfts_forget(m->held, sw, blocks))
+		if (m->doubted[sw] == BLANK)
+			pm_mfts_clear(m->held, sw);
+		else if (pm_mfts_forget(m->held, sw, blocks))
 			return -ENOMEM;
-		m->doubted[sw] = 0;
+		m->doubted[sw] = SURE;
 	}
 	return 0;
 }

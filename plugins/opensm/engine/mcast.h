@@ -52,14 +52,18 @@ struct mcast_done {
 struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet);
 void mcast_free(struct mcast *mcast);
 
-/* Switches with tables that have become unknown. All zero at first. */
+/* Switches with tables that have changed. All zero at first. */
 struct mcast_doubt {
-	uint64_t *guids; /* of their nodes */
+	uint64_t *guids; /* of the nodes of those with unknown tables */
 	uint32_t num, room;
-	bool all; /* all switches */
+	bool all;	 /* all tables are unknown, but for those of: */
+	uint64_t *blank; /* the nodes of switches that were reset: empty tables */
+	uint32_t num_blank, blank_room;
 };
 
-void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt);
+/* For the next mcast_run, with a view of this plan. */
+void mcast_forget(struct mcast *mcast, const struct pm_plan *plan,
+		  const struct mcast_doubt *doubt);
 
 /*
  * Brings the switches' tables up to date, with no lock held. False: OpenSM routes

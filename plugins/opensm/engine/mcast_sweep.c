@@ -12,13 +12,19 @@ void groups_note_intact(struct plugin *plugin)
 	const struct lft_records *records = &plugin->lft_records;
 
 	for (uint32_t i = 0; i < records->num; i++) {
+		uint64_t guid = cl_ntoh64(records->noted[i].key);
+
 		if (records->noted[i].intact)
 			continue;
-		if (pm_grow(&doubt->guids, &doubt->room, doubt->num + 1u,
-			    sizeof(*doubt->guids)))
-			doubt->all = true;
+		if (records->noted[i].blank &&
+		    !pm_grow(&doubt->blank, &doubt->blank_room, doubt->num_blank + 1u,
+			     sizeof(*doubt->blank)))
+			doubt->blank[doubt->num_blank++] = guid;
+		else if (!pm_grow(&doubt->guids, &doubt->room, doubt->num + 1u,
+				  sizeof(*doubt->guids)))
+			doubt->guids[doubt->num++] = guid;
 		else
-			doubt->guids[doubt->num++] = cl_ntoh64(records->noted[i].key);
+			doubt->all = true;
 	}
 }
 
@@ -57,7 +63,7 @@ void groups_route(struct plugin *plugin)
 	/* While OpenSM has multicast, there is no record: all are doubted later. */
 	if (!reason)
 		repairer_route_groups(plugin->repairer, &plugin->doubt);
-	plugin->doubt.num = 0;
+	plugin->doubt.num = plugin->doubt.num_blank = 0;
 	plugin->doubt.all = false;
 }
 

@@ -263,6 +263,7 @@ static void delete_plugin(void *context)
 	pm_roles_free(&plugin->roles);
 	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);
+	free(plugin->doubt.blank);
 	if (written)
 		free(plugin);
 }

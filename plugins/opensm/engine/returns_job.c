@@ -96,8 +96,9 @@ bool repairer_use_back(struct repairer *r)
 static void use_back(struct repairer *r, const struct returned *done)
 {
 	if (done->num_whole && r->mcast)
-		mcast_forget(r->mcast, &(struct mcast_doubt){.guids = done->whole,
-							     .num = done->num_whole});
+		mcast_forget(r->mcast, r->view.plan,
+			     &(struct mcast_doubt){.guids = done->whole,
+						   .num = done->num_whole});
 	if (!done->up)
 		return;
 	if (done->cables)

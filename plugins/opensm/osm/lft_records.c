@@ -31,15 +31,8 @@ static uint32_t find_known(const struct pm_plan *plan, uint64_t key)
 
 /* ---- Intact tables ---- */
 
-static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32_t at)
+static bool any_past_init(osm_node_t *node)
 {
-	osm_node_t *node = sw->p_node;
-	osm_physp_t *port0 = osm_node_get_physp_ptr(node, 0);
-	uint32_t place = plan->topology->nodes[at].first_port;
-
-	if (!sw->max_lid_ho || sw->switch_info.lin_top != cl_hton16(sw->max_lid_ho) ||
-	    !port0 || cl_ntoh16(osm_physp_get_base_lid(port0)) != plan->lid[place])
-		return false;
 	for (unsigned int p = 1; p < osm_node_get_num_physp(node); p++) {
 		osm_physp_t *physp = osm_node_get_physp_ptr(node, p);
 
@@ -48,6 +41,24 @@ static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32
 			return true;
 	}
 	return false;
+}
+
+static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32_t at)
+{
+	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	uint32_t place = plan->topology->nodes[at].first_port;
+
+	return sw->max_lid_ho && sw->switch_info.lin_top == cl_hton16(sw->max_lid_ho) &&
+	       port0 && cl_ntoh16(osm_physp_get_base_lid(port0)) == plan->lid[place] &&
+	       any_past_init(sw->p_node);
+}
+
+static bool is_blank(const osm_switch_t *sw)
+{
+	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return port0 && !sw->switch_info.lin_top && !osm_physp_get_base_lid(port0) &&
+	       !any_past_init(sw->p_node);
 }
 
 void lft_records_outdate(struct lft_records *records)
@@ -80,6 +91,8 @@ void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn
 			.node = node,
 			.intact = node != PM_NONE && sw->p_node->discovery_count &&
 				  is_intact(plan, sw, node),
+			.blank = node != PM_NONE && sw->p_node->discovery_count &&
+				 is_blank(sw),
 		};
 		if (drains && node != PM_NONE && !sw->p_node->discovery_count && sw->lft)
 			drained_tables_keep(&records->drained, key_of(sw), sw->lft,

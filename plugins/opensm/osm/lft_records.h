@@ -33,6 +33,7 @@ struct lft_records_noted {
 	uint64_t key;  /* in OpenSM's table of switches */
 	uint32_t node; /* its index in the plan, or PM_NONE */
 	bool intact;
+	bool blank; /* it was reset, and nobody has set it since */
 };
 
 /* A switch with a lower LinearFDBTop than requested. */
