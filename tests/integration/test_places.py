@@ -150,6 +150,17 @@ class Recabled(PlacesCase):
         self.assertEqual(self.places(), [("missing", f"leaf8[19]-{b}"),
                                          ("returned", f"leaf8[19]-{b}")])
 
+        # Swapped back, which one of them acknowledges for both.
+        self.change('Unlink "leaf8"[19]', 'Unlink "leaf8"[20]', f'Link "leaf8"[19] "{x}"[{p}]',
+                    f'Link "leaf8"[20] "{y}"[{q}]')
+        said = f"leaf8[19] leads to {a}, was {b}; leaf8[20] leads to {b}, was {a}"
+        self.wait_judged("recabled: " + said)
+        self.places()
+        self.acknowledge("leaf8:20")
+        self.wait_judged()
+        self.assertEqual([(kind, sorted(text.split("; "))) for kind, text in self.places()],
+                         [("adopted", said.split("; "))])
+
 
 class Moved(PlacesCase):
     def test_host_in_the_port_of_another(self):

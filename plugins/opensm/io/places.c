@@ -302,6 +302,43 @@ static json_t *adopt_acknowledged(struct places *places, const struct places_fac
 	return adopted;
 }
 
+static bool is_in_place(const struct pm_fabric *now, const json_t *change)
+{
+	const json_t *ends = json_object_get(change, "ends");
+	struct pm_request_part a, b;
+	uint32_t node, peer;
+
+	if (!pm_request_part_read(json_array_get(ends, 0), &a) ||
+	    !pm_request_part_read(json_array_get(ends, 1), &b))
+		return false;
+	node = pm_fabric_find_guid(now, a.guid);
+	if (node == PM_NONE || a.num > now->nodes[node].num_ports)
+		return false;
+	peer = now->ports[now->nodes[node].first_port + a.num].peer;
+	return peer != PM_NONE && now->ports[peer].num == b.num &&
+	       now->nodes[now->ports[peer].node].guid == b.guid;
+}
+
+/*
+ * Moves the changes that end with an adoption, as that of the other cable of a swap, to
+ * the adopted ones: the cable is where it was.
+ */
+static void adopt_with_others(struct places *places, const struct pm_fabric *now,
+			      const json_t *list, json_t *adopted)
+{
+	for (size_t i = 0;
+	     json_array_size(adopted) && i < json_array_size(places->changes);) {
+		json_t *change = json_array_get(places->changes, i);
+
+		if (find_change(list, change) || !is_in_place(now, change)) {
+			i++;
+			continue;
+		}
+		json_array_append(adopted, change);
+		json_array_remove(places->changes, i);
+	}
+}
+
 /* ---- Events ---- */
 
 /* Notes the changes of a kind that `list` has and `other` lacks; kind NULL: of any. */
@@ -388,6 +425,7 @@ void places_update(struct places *places, const struct places_facts *facts)
 	adopted = adopt_acknowledged(places, facts);
 	list = compare_places(places, facts);
 	if (list) {
+		adopt_with_others(places, facts->now, list, adopted);
 		note_all(facts->events, places->changes, list, adopted);
 		json_decref(places->changes);
 		places->changes = list;
