@@ -216,6 +216,9 @@ class Parts(Case):
 
         simlab.poll_until(lambda: " returned " in since(), 30, "the event of the return")
         self.assertNotIn(" missing ", since())
+        # A long list is cut, so the numbers come before it.
+        self.assertRegex(events.read_text(),
+                         r" return +hosts \d+, cables \d+, [\d.]+ ms; in service: ")
 
     def test_leaf_was_reset(self):
         for away in (True, False):

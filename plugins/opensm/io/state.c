@@ -216,9 +216,9 @@ void state_note_return(struct state *state, const struct returned *returned)
 	pthread_mutex_unlock(&state->mutex);
 	if (returned->number)
 		events_note(state->events, EVENT_INFO, "return",
-			    "in service: %s; hosts %u, cables %u, %.1f ms",
-			    returned->links, returned->hosts, returned->cables,
-			    returned->milliseconds);
+			    "hosts %u, cables %u, %.1f ms; in service: %s",
+			    returned->hosts, returned->cables, returned->milliseconds,
+			    returned->links);
 	if (returned->held)
 		events_note(state->events, EVENT_WARNING, "return",
 			    "flaps, and is served once a second: %s",
