@@ -846,6 +846,10 @@ class Now(DrainCase):
                              whatif["load"][load])
         self.assertEqual(sum(s["blocks"] for s in lost["switches"]), whatif["total"]["blocks"])
         self.assertEqual(now["now"], whatif["settings"]["now"])
+        for lines, end in ((self.run_it("table", "--now"), "now from the plan with all its parts"),
+                           (self.run_it("table", "--now", "--fail", "s2-fab0"),
+                            "after the failure")):
+            self.assertTrue(lines.splitlines()[0].endswith(end), lines)
         self.lab.event("lose", "h7-2")
         simlab.poll_until(lambda: self.state()["missing"]["hosts"] == 1, 60, "the missing host")
         names = next(s["host_names"] for s in self.table("--now")["switches"]

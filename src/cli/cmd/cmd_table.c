@@ -314,15 +314,18 @@ static void print_port(const struct state *before, const struct state *after, ui
 }
 
 static void print_loads(const struct state *before, const struct state *after,
-			uint32_t sw, const json_t *multicast)
+			const struct subject *subject, const json_t *multicast)
 {
+	uint32_t sw = subject->sw;
+	bool failed = !subject->now || subject->request->failed.num;
 	const struct pm_fabric *topology = before->plan->topology;
 
-	cli_print_line("\"%s\": %u entr%s in %u block%s differ%s after the failure",
-		       pm_fabric_label(topology, sw), after->changed[sw],
-		       after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
-		       after->blocks[sw] == 1 ? "" : "s",
-		       after->changed[sw] == 1 ? "s" : "");
+	cli_print_line(
+		"\"%s\": %u entr%s in %u block%s differ%s %s",
+		pm_fabric_label(topology, sw), after->changed[sw],
+		after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
+		after->blocks[sw] == 1 ? "" : "s", after->changed[sw] == 1 ? "s" : "",
+		failed ? "after the failure" : "now from the plan with all its parts");
 	puts("port  way       before      after  to");
 	pm_for_each_port(i, topology, sw)
 		if (pm_fabric_peer_node(topology, i) != PM_NONE)
@@ -423,7 +426,7 @@ static int write_both(const struct subject *subject, struct state *before,
 	if (request->output.json)
 		status = print_table(before, after, subject, json_incref(multicast));
 	else if (!request->output.quiet)
-		print_loads(before, after, subject->sw, multicast);
+		print_loads(before, after, subject, multicast);
 	free(held);
 	json_decref(multicast);
 	pm_routes_free(routes);
