@@ -107,6 +107,25 @@ class BeforeASweep(MissingCase):
                 early += runs() == before
         self.assertGreater(early, 3)
 
+    def test_back_after_a_sweep(self):
+        """What a sweep has found missing is so until the next one, for `whatif` as well."""
+        target = "leaf1:19"
+        self.lab.event("lose", target)
+        self.wait_for((0, 1, 0, 0))
+        mark = self.lab.osm.mark()
+        self.lab.osm.hup()
+        self.lab.osm.settle(mark)
+        mark = self.lab.osm.mark()
+        self.fabric.back(target)
+        self.lab.osm.wait_log(r"portmajor return \d+: 0 hosts, 1 cable", mark.log_offset, 10)
+        while self.judge()[0] and "SUBNET UP" not in self.lab.osm.log(mark.log_offset):
+            told = self.run_it("whatif", "--now", "--fail", target)
+            if self.judge()[0]:
+                self.assertRegex(told.stderr, rf'"{target}" is missing already: leaf1\[19\]-.*, '
+                                              r"since ")
+        self.wait_for((0, 0, 0, 0))
+        self.assertEqual(self.run_it("whatif", "--now", "--fail", target).returncode, 0)
+
     def test_hosts(self):
         """A host's link as well, which no repair needs; the sweep's hold gives the time."""
         self.fabric.lose("h1-2")

@@ -136,13 +136,26 @@ static int refuse_missing(const char *text, const json_t *part)
 	return EXIT_USAGE;
 }
 
+/*
+ * What the state tells of missing parts; or NULL. One that is back after a sweep without
+ * it is absent no more, and missing until the next sweep, which the fabric is from, too.
+ */
+static const json_t *find_absent_part(const json_t *state, const struct pm_fabric *fabric,
+				      const struct pm_ports *things)
+{
+	const json_t *missing = json_object_get(state, "missing");
+	const json_t *absent = present_missing(state);
+	const json_t *told = find_told(json_object_get(absent, "parts"), fabric, things);
+
+	return told ? told : find_told(json_object_get(missing, "parts"), fabric, things);
+}
+
 /* Refuses parts that are not there, as the plugin's state tells of them. EXIT_USAGE. */
 static int refuse_away(const json_t *state, const char *text,
 		       const struct pm_fabric *fabric, const struct pm_ports *things)
 {
-	const json_t *missing = json_object_get(present_missing(state), "parts");
 	const json_t *changed = json_object_get(state, "changed");
-	const json_t *told = find_told(missing, fabric, things);
+	const json_t *told = find_absent_part(state, fabric, things);
 	char *name;
 
 	if (told)
