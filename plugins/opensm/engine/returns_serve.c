@@ -124,14 +124,76 @@ static uint32_t count_loops(struct work *work, const uint8_t *up, uint32_t most)
 	return num;
 }
 
+/* Whether the entries for a LID lead from one switch to another, over links that are up.
+ */
+static bool leads_to(const struct work *work, const struct pm_held *held,
+		     const uint8_t *up, uint32_t lid, uint32_t from, uint32_t to)
+{
+	const struct pm_fabric *topology = work->topology;
+	uint32_t sw = from;
+
+	for (uint32_t i = 0; i < topology->num_switches && sw != to; i++) {
+		const struct pm_node *node = &topology->nodes[sw];
+		uint8_t num = lid < held[sw].length ? held[sw].table[lid] : PM_LFT_KEEP;
+		uint32_t port = node->first_port + num;
+
+		if (!num || num > node->num_ports || !up[port] ||
+		    pm_fabric_peer_node(topology, port) >= topology->num_switches)
+			return false;
+		sw = pm_fabric_peer_node(topology, port);
+	}
+	return sw == to;
+}
+
+/* Whether packets that the switch of a port sends there come back to it. */
+static bool loops_over(const struct work *work, const struct pm_held *held,
+		       const uint8_t *up, uint32_t port)
+{
+	const struct pm_port *p = &work->topology->ports[port];
+	const struct pm_held *sw = &held[p->node];
+	uint32_t peer = work->topology->ports[p->peer].node;
+
+	for (uint32_t lid = 0; lid < sw->length; lid++)
+		if (sw->table[lid] == p->num &&
+		    leads_to(work, held, up, lid, peer, p->node))
+			return true;
+	return false;
+}
+
+/* Whether entries that switches hold loop over a good cable; true without memory. */
+static bool any_loops(const struct work *work, const uint8_t *up)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+	struct pm_held *held = calloc(work->topology->num_switches + 1u, sizeof(*held));
+	bool any = !held;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	if (held)
+		lft_records_held(&osm->subn, work->plan, false, held);
+	for (uint32_t i = 0; i < work->num_links && !any; i++) {
+		const struct link *link = &work->links[i];
+
+		any = returns_is_good(link) && !link->host &&
+		      (loops_over(work, held, up, link->port) ||
+		       loops_over(work, held, up, link->peer));
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+	free(held);
+	return any;
+}
+
 /*
  * Leaves cables to OpenSM if entries that switches hold already would loop over them. It
- * removes these first. Writes up[port] anew.
+ * removes these first. Which cables these are is found only if some loop is over a good
+ * one, as that is a walk over all tables. Writes up[port] anew.
  */
 static void judge_loops(struct work *work, uint8_t *up)
 {
-	uint32_t now = count_loops(work, work->up, UINT32_MAX);
+	uint32_t now;
 
+	if (!any_loops(work, up))
+		return;
+	now = count_loops(work, work->up, UINT32_MAX);
 	if (count_loops(work, up, now) <= now && now < UINT32_MAX)
 		return;
 	find_up(work, up);
