@@ -148,7 +148,7 @@ static bool is_left(const struct repairer *r, uint32_t port)
 	       (!r->failed[port] || r->failed[port] >= VIEW_BACK);
 }
 
-/* Hosts whose links have just failed are told when these are known to be no flaps. */
+/* A link that has just failed may be a flap: its host is not told as missing yet. */
 static void exclude_gone(struct repairer *r, uint8_t *left)
 {
 	double first;
