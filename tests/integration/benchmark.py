@@ -3,11 +3,16 @@
 """What docs/benchmarks.md says, measured; or what has become worse than it says.
 
 Each fabric is simulated by ibsim and brought up by OpenSM on its first host, h0-1, with
-portmajor and with OpenSM's own engines, one after another. A cable, a host and a chassis
-(or a switch of the top level) are lost, each from the whole fabric. Of each event are
-noted the LFT Sets and SMPs, the times on a real wire (see wiretime.py; OpenSM computes in
-no time), the CPU time of routing, and the link loads of the tables read back. The core is
-measured alone: `portmajor whatif`, and bench_tables.
+portmajor and with OpenSM's own engines, one after another. The wire tells the truth (see
+wire_truth.h): ports keep what was set. A cable, a host and a chassis (or a switch of the top
+level) are lost, each from the whole fabric, and come back. Of each event are noted the LFT
+Sets and SMPs, the times on a real wire (see wiretime.py; OpenSM computes in no time), the CPU
+time of routing, and the link loads of the tables read back. The core is measured alone:
+`portmajor whatif`, and bench_tables.
+
+With 40,960 hosts tables are not read back, which would take hours, updn alone is beside
+portmajor, with a cable, and OpenSM with portmajor is also restarted, replaced by its standby,
+and given one more pod. This takes most of an hour and 12 GiB.
 
 What was measured replaces what docs/benchmarks.json has of that fabric and engine;
 docs/benchmarks.md is written from it. With --compare nothing is written: portmajor's
@@ -39,6 +44,7 @@ import time
 import demo
 import failover
 import pmlab
+import return_times
 import simlab
 import stock_baseline
 import throughput
@@ -51,12 +57,17 @@ SM_HOST = "h0-1"
 SHIFTS = 16  # permutations tried, of either kind
 TRIES = 3
 LIMIT_S = 120  # for a first load or an event with one of OpenSM's engines
+LARGE_LIMIT_S = 1800  # for any, where a fabric is so large
 
-# Arguments of `portmajor generate`; simlab's targets; whether OpenSM is run; what
-# bench_tables calls the fabric, if it has it.
-Kind = collections.namedtuple("Kind", "generate victims in_opensm bench", defaults=(True, None))
+# Arguments of `portmajor generate`; simlab's targets, with blanks between if there are more of
+# an event; what bench_tables calls the fabric, if it has it; the part of which it grows, if it
+# is so large that only LARGE_ENGINES run, OpenSM's with LARGE_VICTIMS.
+Kind = collections.namedtuple("Kind", "generate victims bench grows", defaults=(None, None))
+LARGE_ENGINES, LARGE_VICTIMS = ("portmajor", "updn"), ("cable",)
 
 DIRECTOR = {"cable": "leaf5:20", "host": "h7-3", "chassis": "s0-*"}
+# The last of 40: leaves and switches 1248 to 1279.
+POD = "leaf124[89] leaf12[567]? sw2-124[89] sw2-12[567]?"
 FABRICS = {
     "648": Kind(("director", 36), DIRECTOR),
     "1024": Kind(("xgft", 3, "8,8,16", "1,8,8"),
@@ -64,10 +75,11 @@ FABRICS = {
     "5832": Kind(("director", 324), DIRECTOR, bench="director 324"),
     "11664": Kind(("director", 648), DIRECTOR, bench="director 648"),
     "40960": Kind(("xgft", 3, "32,32,40", "1,32,32"),
-                  {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0"},
-                  in_opensm=False, bench="xgft 32,32,40"),
+                  {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0", "pod": POD},
+                  "xgft 32,32,40", POD),
 }
-FIRST_LOAD = "first load"
+FIRST_LOAD, NO_NEWS = "first load", "sweep without news"
+RESTART, TAKEOVER, GROWTH = "restart", "standby takes over", "one more pod"
 # Of what is in benchmarks.json, beside the fabrics.
 THROUGHPUT, RUNS = "throughput", "runs"
 # Figures that benchmarks.json has only if they are others.
@@ -80,7 +92,7 @@ EXACT = ("lft_sets", "restoring", "least", "over_mean", "shift", "random", "load
 # had no processor, up to 0.2 s of them where others work.
 TOLERANCE = {"smps": (1.25, 0), "last_lft_smp": (1.5, 0.005), "floor_s": (1.5, 0.005),
              "last_lft_s": (2, 0.3), "up_s": (2, 0), "computing_ms": (2, 0.1),
-             "memory_mib": (1.1, 0)}
+             "active_smps": (1.5, 5), "up_cpu_s": (1.5, 0.1), "memory_mib": (1.1, 0)}
 CORE_TOLERANCE = (2, 0.2)  # of a part of bench_tables, by the memset
 
 FOLDER = pmlab.ROOT / "docs"
@@ -156,9 +168,11 @@ def loads(fabric, folder):
 # -------------------------------------------------------------------- in OpenSM
 
 def memory_mib(process):
-    """The most memory that the process has had."""
+    """The most memory that the process has had, without what it shares with the wire."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return round(int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M)[1]) / 1024, 1)
+    most, files, shared = (int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M)[1])
+                           for name in ("VmHWM", "RssFile", "RssShmem"))
+    return round((most - files - shared) / 1024, 1)
 
 
 def computing_ms(records):
@@ -189,26 +203,44 @@ def figures(records, log, counted, engine):
     stamps = wiretime.virtual(records)
     sets = wiretime.lft_answers(stamps)
     up = up_ns(log)
+    done = [s for s in stamps if s.record.ns <= up]
     return {"lft_sets": counted["lft_sets"] - counted.get("lft_again", 0),
             "smps": counted["smps"], "last_lft_smp": counted["last_lft_smp"],
             "floor_s": round(failover.floor_s(stamps), 4) if sets else None,
             "last_lft_s": round(sets[-1].seconds, 4) if sets else None,
-            "up_s": round(max(s.seconds for s in stamps if s.record.ns <= up), 4),
+            "up_s": round(max(s.seconds for s in done), 4),
+            "up_cpu_s": round((done[-1].record.cpu_ns - records[0].cpu_ns) / 1e9, 3),
             "computing_ms": computing_ms(records),
             "discoveries": counted["discoveries"],
             "gave_up": set(counted["engines"]) != {engine}}
 
 
-def lose_once(osm, target, limit, folder):
-    """Loses it, and takes it back; its figures."""
+def each(act, target):
+    """Loses or takes back all that a target names; how many links that changes."""
+    return sum(act(one) for one in target.split())
+
+
+def measured(osm, action, limit):
+    """The figures of what OpenSM does after that, what simlab counted, the log and records."""
     offset = osm.log_offset()
     osm.wire.records()
-    counted = simlab.measure(osm.fabric, osm, lambda: osm.fabric.lose(target), timeout=limit)
-    log = osm.log(offset)
-    result = {**figures(osm.wire.records(), log, counted, osm.engine),
-              **loads(osm.fabric, folder)}
-    simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(target), timeout=limit)
-    return result, result["discoveries"] == 1 and pmlab.Event.of(target, counted, log).parts <= 1
+    counted = simlab.measure(osm.fabric, osm, action, timeout=limit)
+    records, log = osm.wire.records(states=True), osm.log(offset)
+    sent = [r for r in records if r.event != "state"]
+    return figures(sent, log, counted, osm.engine), counted, log, records
+
+
+def lose_once(osm, target, limit, folder):
+    """Loses it, and takes it back; the figures of both; `folder` for tables, if any are read."""
+    lost, counted, log, _ = measured(osm, lambda: each(osm.fabric.lose, target), limit)
+    if folder:
+        lost.update(loads(osm.fabric, folder))
+    came, _, _, records = measured(osm, lambda: each(osm.fabric.back, target), limit)
+    came["active_smps"], active_s = return_times.until_active(records, 0)
+    came["active_s"] = round(active_s, 4)
+    in_one_piece = (lost["discoveries"] == 1
+                    and pmlab.Event.of(target, counted, log).parts <= 1)
+    return lost, came, in_one_piece
 
 
 def lose(osm, target, tries, limit, folder):
@@ -216,34 +248,118 @@ def lose(osm, target, tries, limit, folder):
     fewest LFT Sets."""
     results = []
     for _ in range(tries):
-        result, in_one_piece = lose_once(osm, target, limit, folder)
+        lost, came, in_one_piece = lose_once(osm, target, limit, folder)
+        results.append((lost, came))
         if in_one_piece:
-            return result
-        results.append(result)
-    return min(results, key=lambda r: (r["lft_sets"], r["smps"]))
+            return results[-1]
+    return min(results, key=lambda r: (r[0]["lft_sets"], r[0]["smps"]))
 
 
-def run_engine(netlist, victims, engine, options, tell):
-    """A first load and the events; `failed` says why there are not more of them."""
-    limit = pmlab.TIMEOUT_S if engine == OURS else options.limit
-    result = {**machine(), "failed": None, "events": {}}
-    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
-            failover.open_sm(fabric, engine, wire.Wire(trace=True), folder) as osm:
-        doing = FIRST_LOAD
+def first_load(osm, limit):
+    """Of a start: the figures until it has settled."""
+    osm.settle(timeout=limit)
+    return figures(osm.wire.records(), osm.log(), stock_baseline.bring_up(osm), osm.engine)
+
+
+def open_traced(fabric, engine, folder, **kwargs):
+    """On a wire that is recorded, with files that the next one finds."""
+    return failover.open_sm(fabric, engine, wire.Wire(trace=True), folder, cache_dir=folder,
+                            **kwargs)
+
+
+class Engine:
+    """One engine's run in a fabric: events as they are asked for, each with its figures."""
+
+    def __init__(self, name, netlist, engine, options, tell):
+        self.kind, self.netlist, self.engine = FABRICS[name], netlist, engine
+        self._options, self._tell = options, tell
+        self.limit = (LARGE_LIMIT_S if self.kind.grows else
+                      pmlab.TIMEOUT_S if engine == OURS else options.limit)
+        self.result = {**machine(), "failed": None, "events": {}}
+        self._doing = None
+
+    def run(self):
+        """All events; `failed` says why there are not more of them."""
         try:
-            osm.settle(timeout=limit)
-            result["events"][doing] = {
-                **figures(osm.wire.records(), osm.log(), stock_baseline.bring_up(osm), engine),
-                **loads(fabric, folder)}
-            result["memory_mib"] = memory_mib(osm.process)
-            for doing, target in victims.items():
-                tell(f"{engine}: {doing}")
-                result["events"][doing] = lose(osm, target, options.tries, limit, folder)
+            with pmlab.Folder() as folder, pmlab.Fabric(self.netlist) as fabric:
+                with open_traced(fabric, self.engine, folder) as osm:
+                    self._lose_all(osm, folder)
+                if self.kind.grows and self.engine == OURS:
+                    self._replace(fabric, folder)
+            if self.kind.grows and self.engine == OURS:
+                self._grow()
         except simlab.SimError as error:
-            tell(f"{engine}: {error}")
-            result["failed"] = (f"{doing}: did not finish within {limit} s"
-                                if isinstance(error, simlab.SimTimeout) else f"{doing}: broke")
-    return result
+            self._tell(f"{self.engine}: {error}")
+            why = (f"did not finish within {self.limit} s"
+                   if isinstance(error, simlab.SimTimeout) else "broke")
+            self.result["failed"] = f"{self._doing}: {why}"
+        return self.result
+
+    def _begin(self, event):
+        self._tell(f"{self.engine}: {event}")
+        self._doing = event
+
+    def _note(self, event, found):
+        self.result["events"][event] = found
+
+    def _lose_all(self, osm, folder):
+        """A first load, a sweep without news, and what is lost and comes back."""
+        self._begin(FIRST_LOAD)
+        read_in = None if self.kind.grows else folder
+        loaded = first_load(osm, self.limit)
+        self._note(FIRST_LOAD, {**loaded, **(loads(osm.fabric, folder) if read_in else {})})
+        self.result["memory_mib"] = memory_mib(osm.process)
+        self._begin(NO_NEWS)
+        self._note(NO_NEWS, measured(osm, osm.hup, self.limit)[0])
+        for event, target in victims_of(self.kind, self.engine).items():
+            self._begin(event)
+            lost, came = lose(osm, target, self._options.tries, self.limit, read_in)
+            self._note(event, lost)
+            self._note(returns(event), came)
+
+    def _replace(self, fabric, folder):
+        """Another OpenSM starts with the files of the first; a standby takes over from it."""
+        self._begin(RESTART)
+        with open_traced(fabric, self.engine, folder) as osm, pmlab.Folder() as own:
+            self._note(RESTART, first_load(osm, self.limit))
+            self._begin(TAKEOVER)
+            with failover.open_sm(fabric, self.engine, wire.Wire(trace=True), own,
+                                  host=failover.STANDBY, priority=0) as standby:
+                standby.wait_log("Entering STANDBY state", timeout=self.limit)
+                osm.wait_answered()
+                taken = measured(standby, lambda: fabric.kill_client(osm.process), self.limit)
+                self._note(TAKEOVER, taken[0])
+
+    def _grow(self):
+        """OpenSM starts without a pod, which then is cabled."""
+        self._begin(GROWTH)
+        with pmlab.Folder() as folder, pmlab.Fabric(self.netlist) as fabric:
+            each(fabric.lose, self.kind.grows)
+            with open_traced(fabric, self.engine, folder) as osm:
+                osm.settle(timeout=self.limit)
+                grown = measured(osm, lambda: each(fabric.back, self.kind.grows), self.limit)
+                self._note(GROWTH, grown[0])
+
+
+def victims_of(kind, engine):
+    """{event: target} of what is lost with an engine."""
+    few = kind.grows and engine != OURS
+    return {event: target for event, target in kind.victims.items()
+            if not few or event in LARGE_VICTIMS}
+
+
+def asked(name, engine):
+    """The events that are measured with an engine."""
+    kind = FABRICS[name]
+    few = kind.grows and engine == OURS
+    return [FIRST_LOAD, NO_NEWS, *(e for victim in victims_of(kind, engine)
+                                   for e in (victim, returns(victim))),
+            *[RESTART, TAKEOVER, GROWTH] * bool(few)]
+
+
+def returns(event):
+    """What the return of what was lost is called."""
+    return f"{event} is back"
 
 
 # ------------------------------------------------------------------- in the core
@@ -256,7 +372,7 @@ def run_whatif(netlist, target):
 
     before = cpu_s()
     done = pmlab.run_cli("whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
-                         "--fail", target)
+                         *(arg for one in target.split() for arg in ("--fail", one)))
     if done.returncode:
         raise simlab.SimError(f"whatif {target}: {done.stderr}")
     found = json.loads(done.stdout)
@@ -286,6 +402,11 @@ def run_core(netlist, kind, tables):
 
 # ----------------------------------------------------------------------- running
 
+def engines_of(kind):
+    """Those with which OpenSM is run."""
+    return LARGE_ENGINES if kind.grows else ENGINES
+
+
 def run(options, tell, note):
     """Calls note(fabric, engine or CORE, result) for each."""
     tables = {}
@@ -297,14 +418,13 @@ def run(options, tell, note):
         with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
                                          dir=os.environ.get("SIMLAB_DIR")) as folder:
             file = pmlab.generate(pathlib.Path(folder) / "fabric.net", *kind.generate)
-            netlist = simlab.Netlist(file) if kind.in_opensm else None
+            netlist = simlab.Netlist(file)
             for engine in options.engines:
+                tell(f"{name}: {engine}")
                 if engine == CORE:
-                    tell(f"{name}: {engine}")
                     note(name, engine, run_core(file, kind, tables))
-                elif kind.in_opensm:
-                    tell(f"{name}: {engine}")
-                    note(name, engine, run_engine(netlist, kind.victims, engine, options, tell))
+                elif engine in engines_of(kind):
+                    note(name, engine, Engine(name, netlist, engine, options, tell).run())
 
 
 def read(file):
@@ -424,7 +544,8 @@ INTRODUCTION = """\
 numbers of 5,832 hosts.
 
 ibsim simulates each fabric, and OpenSM runs on the first host, h0-1. One part at a time fails in the
-whole fabric.
+whole fabric, and comes back. The wire between them keeps what real ports keep and ibsim forgets
+(docs/design-opensm.md), so a sweep sets a port only if a real one would be set.
 
 - `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure until OpenSM is idle.
   `last is SMP` is the number of the last LFT Set among these SMPs.
@@ -432,9 +553,10 @@ whole fabric.
   SMP takes {set_us} us, and {hop_us} us for each hop and direction, 4 SMPs are outstanding, and OpenSM
   computes in no time (tests/integration/wiretime.py). Recorded waits are kept, and vary with the
   machine. `floor` is the time of the SMPs alone up to the last LFT Set, which does not vary.
+- `ACTIVE at SMP`: after how many SMPs the last port of what is back is in service.
 - `CPU` is the CPU time, in ms, of all OpenSM's threads between the last answer before the first LFT
   Set and that Set: routing, and OpenSM's work just before it. `x ftree` is this time divided by
-  ftree's. -: not measured.
+  ftree's, `CPU to UP` that of all threads until SUBNET UP. -: not measured.
 - `load` is the load of the fullest cable as a multiple of the mean of its level and direction, with
   every host sending to every other. `shift` is the most flows on a cable in {shifts} shift
   permutations, `random` the mean of that number over {shifts} random permutations (seed 1). All are
@@ -456,27 +578,40 @@ def show(number, digits=None):
     return "-" if number is None else f"{number:,}" if digits is None else f"{number:,.{digits}f}"
 
 
+def events_of(name):
+    """All that may be measured with OpenSM, in the order of the table."""
+    lost = [event for victim in FABRICS[name].victims for event in (victim, returns(victim))]
+    return [FIRST_LOAD, NO_NEWS, *lost, RESTART, TAKEOVER, GROWTH]
+
+
+def cells(f, base):
+    """Of one row; `base` is the CPU time of the reference's routing."""
+    marks = "*" * f.get("gave_up", False) + "+" * (f.get("discoveries", 1) > 1)
+    computing = f["computing_ms"]
+    return [show(f["lft_sets"]) + marks, show(f["smps"]), show(f["last_lft_smp"] or None),
+            show(f.get("active_smps")), show(f["floor_s"], 3), show(f["last_lft_s"], 3),
+            show(f["up_s"], 3), show(computing),
+            show(computing / base if computing and base else None, 2),
+            show(f.get("up_cpu_s"), 2), show(f.get("over_mean"), 2), show(f.get("shift")),
+            show(f.get("random"), 1)]
+
+
 def events_table(name, results):
     rows = []
     engines = [e for e in ENGINES if e in results]
-    for event in (FIRST_LOAD, *FABRICS[name].victims):
+    for event in events_of(name):
+        title = event
         for engine in engines:
-            first = event if engine == engines[0] else ""
             f = results[engine]["events"].get(event)
-            if not f:
-                rows.append([first, engine, "did not finish", *[""] * 10])
+            if not f and not (results[engine].get("failed") and event in asked(name, engine)):
                 continue
             base = REFERENCE in results and value(results[REFERENCE], event, "computing_ms")
-            marks = "*" * f.get("gave_up", False) + "+" * (f.get("discoveries", 1) > 1)
-            rows.append([first, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
-                         show(f["last_lft_smp"] or None), show(f["floor_s"], 3),
-                         show(f["last_lft_s"], 3),
-                         show(f["up_s"], 3), show(f["computing_ms"]),
-                         show(f["computing_ms"] / base if f["computing_ms"] and base else None, 2),
-                         show(f["over_mean"], 2), show(f["shift"]), show(f["random"], 1)])
-    return table(["event", "routing", "LFT Sets", "SMPs", "last is SMP", "floor, s",
-                  "last LFT, s", "SUBNET UP, s", "CPU, ms", "x ftree", "load", "shift",
-                  "random"], rows)
+            rows.append([title, engine, *(cells(f, base) if f else
+                                          ["did not finish", *[""] * 12])])
+            title = ""
+    return table(["event", "routing", "LFT Sets", "SMPs", "last is SMP", "ACTIVE at SMP",
+                  "floor, s", "last LFT, s", "SUBNET UP, s", "CPU, ms", "x ftree",
+                  "CPU to UP, s", "load", "shift", "random"], rows)
 
 
 def failures(results):
@@ -489,13 +624,13 @@ def memory_table(data):
     names = [n for n in FABRICS if set(ENGINES) & set(data.get(n, {}))]
 
     def cell(name, engine):
-        memory, base = (data[name].get(e, {}).get("memory_mib") for e in (engine, "minhop"))
+        memory, base = (data[name].get(e, {}).get("memory_mib") for e in (engine, "updn"))
         return show(memory) + (f" ({memory / base:.2f})" if memory and base else "")
 
     rows = [[engine, *(cell(name, engine) for name in names)] for engine in ENGINES
             if any(engine in data[name] for name in names)]
-    return ("\n## Memory\n\nThe largest memory of OpenSM in its first load (VmHWM, with the "
-            "recording of the wire), in MiB,\nand as a multiple of minhop's:\n\n"
+    return ("\n## Memory\n\nThe largest memory of OpenSM in its first load (VmHWM without files and "
+            "shared memory), in MiB,\nand as a multiple of updn's:\n\n"
             + table(["hosts", *(f"{int(n):,}" for n in names)], rows, 1)) if names else ""
 
 
@@ -548,7 +683,7 @@ def growth_table(data):
 def not_run(data):
     lines = []
     for name, kind in FABRICS.items():
-        wanted = (CORE, *ENGINES) if kind.in_opensm else (CORE,)
+        wanted = (CORE, *engines_of(kind))
         missing = [w for w in wanted if w not in data.get(name, {})]
         if missing:
             lines.append(f"- {int(name):,} hosts: {', '.join(missing)}\n")
@@ -664,7 +799,6 @@ def run_throughput(options, data, tell):
 
 
 def main(argv=None):
-    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     options, tell = parse_args(argv), demo.Progress()
     data = read(options.folder / "benchmarks.json")
 

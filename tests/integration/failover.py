@@ -83,14 +83,15 @@ class Failover:
     marks = property(lambda self: "*" * self.gave_up + "+" * (self.discoveries > 1))
 
 
-def open_sm(fabric, how, trace, folder):
-    """An OpenSM that routes this way, on that wire."""
-    conf = {"max_wire_smps": MAX_WIRE_SMPS}
+def open_sm(fabric, how, trace, folder, host="h0-1", priority=None, **kwargs):
+    """An OpenSM that routes this way, on that wire; kwargs of simlab.OpenSM."""
+    conf = {"max_wire_smps": MAX_WIRE_SMPS,
+            **({} if priority is None else {"sm_priority": priority})}
     if how not in (EARLY, LATE):
-        return simlab.OpenSM(fabric, engine=how, host="h0-1", conf=conf, wire=trace)
+        return simlab.OpenSM(fabric, engine=how, host=host, conf=conf, wire=trace, **kwargs)
     config = folder / "portmajor.conf"
     config.write_text(f"flap_limit 0\nearly_repair {'yes' if how == EARLY else 'no'}\n")
-    return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace)
+    return pmlab.open_sm(fabric, config=config, host=host, conf=conf, wire=trace, **kwargs)
 
 
 def floor_s(stamps):
@@ -394,7 +395,6 @@ def parse_shares(text):
 
 
 def main():
-    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hosts", type=int, nargs="?", default=648, choices=LEAVES)

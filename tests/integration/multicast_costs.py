@@ -303,7 +303,6 @@ def one_group(netlist, leaves):
 
 
 def main():
-    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     parser = argparse.ArgumentParser(prog="scripts/multicast-costs", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leaves", type=int, default=36, choices=tuple(MARKS),

@@ -383,8 +383,6 @@ def main():
         parser.error("argument --tries: 1 or more")
     if options.floor and options.how:
         parser.error("argument --floor: not with --return, which waits")
-    # Without a return, numbers in the documents are of ibsim's own ports.
-    wire.Wire.TRUTH = bool(options.how)
     try:
         netlist = simlab.Netlist(options.fabric)
         targets = [target for text in options.fail for target in targets_of(netlist, text)]

@@ -46,14 +46,21 @@ class Small(labtest.Folders):
             result = self.results[engine]
             self.assertNotIn("failed", result)
             self.assertGreater(result["memory_mib"], 1)
-            self.assertEqual(list(result["events"]), ["first load", *SMALL.victims])
+            self.assertEqual(list(result["events"]), [
+                "first load", "sweep without news", "cable", "cable is back", "host",
+                "host is back", "spine", "spine is back"])
             for event, f in result["events"].items():
                 with self.subTest(engine, event=event):
                     self.assertGreater(f["smps"], 12)
                     self.assertGreater(f["up_s"], 0)
-                    self.assertGreaterEqual(f["computing_ms"], 0)
-                    self.assertGreaterEqual(f["over_mean"], 1)
-                    self.assertGreaterEqual(f["random"], 1)
+                    self.assertGreater(f["up_cpu_s"], 0)
+                    self.assertGreaterEqual(f["computing_ms"] or 0, 0)
+                    if event.endswith("is back"):
+                        self.assertGreater(f["active_smps"], 0)
+                        self.assertGreater(f["active_s"], 0)
+                    elif event != "sweep without news":
+                        self.assertGreaterEqual(f["over_mean"], 1)
+                        self.assertGreaterEqual(f["random"], 1)
                     if f["lft_sets"]:
                         self.assertLessEqual(f["last_lft_smp"], f["smps"])
                         self.assertLessEqual(f["floor_s"], f["last_lft_s"])
@@ -95,6 +102,12 @@ class Small(labtest.Folders):
                           f"lft_sets was {cable - 1}, is {cable}"])
         self.assertEqual((folder / "benchmarks.json").read_text(encoding="ascii"), written)
         self.assertFalse((folder / "benchmarks.md").exists())
+
+    def test_ports_are_not_set_again(self):
+        """On a wire that keeps what was set a sweep without news Sets next to nothing."""
+        f = self.results["portmajor"]["events"]["sweep without news"]
+        self.assertEqual((f["lft_sets"], f["last_lft_smp"]), (0, 0))
+        self.assertLess(f["smps"], self.results["portmajor"]["events"]["first load"]["smps"] / 2)
 
     def worse(self, engine, event, **figures):
         """What is said if these figures become so."""
@@ -140,11 +153,45 @@ class Small(labtest.Folders):
         netlist = simlab.Netlist(pmlab.generate(self.folder / "slow.net", *SMALL.generate))
         options = benchmark.parse_args(["--limit", "7"])
         with unittest.mock.patch.object(simlab.OpenSM, "settle", side_effect=simlab.SimTimeout):
-            result = benchmark.run_engine(netlist, SMALL.victims, "nue", options,
-                                          lambda text: None)
+            result = benchmark.Engine("32", netlist, "nue", options, lambda text: None).run()
         self.assertEqual(result["failed"], "first load: did not finish within 7 s")
         self.assertEqual(result["events"], {})
         benchmark.document({"32": {"nue": result}})
+
+
+class Large(labtest.Folders):
+    """A fabric of the largest kind, small: few engines, no tables read, and more events."""
+
+    KIND = benchmark.Kind(("xgft", 2, "4,4", "1,4"), {"cable": "leaf1:6", "pod": "leaf3 leaf2"},
+                          grows="leaf3")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.stack.enter_context(unittest.mock.patch.dict(benchmark.FABRICS, {"32": cls.KIND}))
+        options = benchmark.parse_args(["--fabrics", "32", "--engines", "portmajor,updn,ftree"])
+        cls.results = {}
+        benchmark.run(options, lambda text: None,
+                      lambda name, engine, result: cls.results.update({engine: result}))
+
+    def test_events(self):
+        self.assertEqual({engine: list(result["events"]) for engine, result
+                          in self.results.items()},
+                         {"portmajor": ["first load", "sweep without news", "cable",
+                                        "cable is back", "pod", "pod is back", "restart",
+                                        "standby takes over", "one more pod"],
+                          "updn": ["first load", "sweep without news", "cable",
+                                   "cable is back"]})
+        ours = self.results["portmajor"]["events"]
+        for event in ("restart", "standby takes over"):  # a new OpenSM sends all
+            self.assertEqual(ours[event]["lft_sets"], ours["first load"]["lft_sets"])
+        self.assertGreater(ours["one more pod"]["lft_sets"], 0)
+
+    def test_document(self):
+        text = benchmark.document({"32": self.results})
+        for event in self.results["portmajor"]["events"]:
+            self.assertRegex(text, rf"(?m)^\| {event} \| portmajor \| [\d,]+\+? \|")
+        self.assertNotIn("did not finish", text)
 
 
 class Documents(unittest.TestCase):
