@@ -27,14 +27,42 @@ static int write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
+struct sink {
+	int fd, rc; /* rc: of the first write that failed */
+};
+
+/* Returning 0 sets the stream's error. */
+static ssize_t take_text(void *cookie, const char *data, size_t size)
+{
+	struct sink *sink = cookie;
+
+	if (!sink->rc)
+		sink->rc = write_all(sink->fd, data, size);
+	return sink->rc ? 0 : (ssize_t)size;
+}
+
+/* Prints into an open file. */
+static int print_into(int fd, pm_print *print, const void *arg)
+{
+	struct sink sink = {fd, 0};
+	FILE *out = fopencookie(&sink, "w", (cookie_io_functions_t){.write = take_text});
+	int rc;
+
+	if (!out)
+		return -ENOMEM;
+	rc = print(out, arg);
+	fclose(out);
+	return sink.rc ? sink.rc : rc;
+}
+
 /* Syncs an open file. EINVAL and EROFS are no errors: the file system cannot sync. */
 static int sync_fd(int fd)
 {
 	return fsync(fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
 }
 
-/* Makes a new file with this content and syncs it to disk. */
-static int fill_file(const char *path, bool public, const void *data, size_t length)
+/* Makes a new file of what is printed, and syncs it to disk. */
+static int fill_file(const char *path, bool public, pm_print *print, const void *arg)
 {
 	int fd =
 		open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, public ? 0644 : 0666);
@@ -44,7 +72,7 @@ static int fill_file(const char *path, bool public, const void *data, size_t len
 		return -errno;
 	rc = public && fchmod(fd, 0644) ? -errno : 0;
 	if (!rc)
-		rc = write_all(fd, data, length);
+		rc = print_into(fd, print, arg);
 	if (!rc)
 		rc = sync_fd(fd);
 	if (close(fd) && !rc)
@@ -67,7 +95,7 @@ static int sync_folder(const char *path)
 }
 
 static int replace_file(const char *path, const char *temporary, bool public,
-			const void *data, size_t length)
+			pm_print *print, const void *arg)
 {
 	struct stat there;
 	int rc;
@@ -76,7 +104,7 @@ static int replace_file(const char *path, const char *temporary, bool public,
 		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
 	if (unlink(temporary) && errno != ENOENT)
 		return -errno;
-	rc = fill_file(temporary, public, data, length);
+	rc = fill_file(temporary, public, print, arg);
 	if (!rc && rename(temporary, path))
 		rc = -errno;
 	if (rc) {
@@ -86,26 +114,49 @@ static int replace_file(const char *path, const char *temporary, bool public,
 	return sync_folder(path);
 }
 
-static int replace(const char *path, const char *suffix, bool public, const void *data,
-		   size_t length, struct pm_error *err)
+static int replace(const char *path, const char *suffix, bool public, pm_print *print,
+		   const void *arg, struct pm_error *err)
 {
 	char temporary[PATH_MAX];
 	int rc;
 
 	if (snprintf(temporary, sizeof(temporary), "%s%s", path, suffix) >= PATH_MAX)
 		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	rc = replace_file(path, temporary, public, data, length);
+	rc = replace_file(path, temporary, public, print, arg);
 	return rc ? pm_error_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+int pm_replace_print(const char *path, const char *suffix, pm_print *print,
+		     const void *arg, struct pm_error *err)
+{
+	return replace(path, suffix, false, print, arg, err);
+}
+
+struct content {
+	const void *data;
+	size_t length;
+};
+
+static int print_content(FILE *out, const void *arg)
+{
+	const struct content *content = arg;
+
+	fwrite(content->data, 1, content->length, out);
+	return 0;
 }
 
 int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
 	       struct pm_error *err)
 {
-	return replace(path, suffix, false, data, length, err);
+	struct content content = {data, length};
+
+	return replace(path, suffix, false, print_content, &content, err);
 }
 
 int pm_replace_public(const char *path, const char *suffix, const void *data,
 		      size_t length, struct pm_error *err)
 {
-	return replace(path, suffix, true, data, length, err);
+	struct content content = {data, length};
+
+	return replace(path, suffix, true, print_content, &content, err);
 }

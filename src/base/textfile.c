@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads whole text files. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #define SHOWN_BYTES 200 /* of a name in a message */
+#define FIRST_BYTES 65536
 
 const char *pm_textfile_name(const char *path)
 {
@@ -29,16 +30,33 @@ static bool is_named_fifo(int fd)
 	       system.f_type != PIPEFS_MAGIC;
 }
 
+/* How many bytes are asked for at first: a file's, and one more to meet its end. */
+static size_t first_room(int fd, size_t max)
+{
+	struct stat file;
+	bool is_file = !fstat(fd, &file) && S_ISREG(file.st_mode) && file.st_size > 0;
+	size_t size = is_file ? (size_t)file.st_size : 0;
+
+	return (size < max ? size : max) + FIRST_BYTES;
+}
+
 /* Reads up to max + 1 bytes: a length above max shows the caller that it is too long. */
 static int read_all(int fd, size_t max, char **text, size_t *length)
 {
-	uint32_t room = 0, used = 0;
+	size_t room = 0, used = 0;
 
 	while (used <= max) {
 		ssize_t got;
 
-		if (used + 1 >= room && pm_grow(text, &room, used ? used + 2 : 65536, 1))
-			return -ENOMEM;
+		if (used + 1 >= room) {
+			size_t more = room ? 2 * room : first_room(fd, max);
+			char *bigger = realloc(*text, more);
+
+			if (!bigger)
+				return -ENOMEM;
+			*text = bigger;
+			room = more;
+		}
 		got = read(fd, *text + used, room - used - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -46,7 +64,7 @@ static int read_all(int fd, size_t max, char **text, size_t *length)
 			return -errno;
 		if (got == 0)
 			break;
-		used += (uint32_t)got;
+		used += (size_t)got;
 	}
 	(*text)[used] = '\0';
 	*length = used;
@@ -99,9 +117,12 @@ static int read_fd(int fd, size_t max, const char *name, char **text, size_t *le
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err)
 {
 	int fd = strcmp(path, "-") ? open_file(path, err) : STDIN_FILENO;
+	struct stat file;
+	bool ends = fd >= 0 && !fstat(fd, &file) &&
+		    (S_ISREG(file.st_mode) || S_ISFIFO(file.st_mode));
 
-	return read_fd(fd, PM_TEXTFILE_MAX_BYTES, pm_textfile_name(path), text, length,
-		       err);
+	return read_fd(fd, ends ? PM_TEXTFILE_MAX_TABLES : PM_TEXTFILE_MAX_BYTES,
+		       pm_textfile_name(path), text, length, err);
 }
 
 int pm_textfile_read_string(const char *path, size_t max, char **text,

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,16 +42,12 @@ static int print_to(const char *path, pm_print *print, const void *arg)
 /* Several commands may write the same file: each has a temporary one of its own. */
 static int replace_output(const char *path, pm_print *print, const void *arg)
 {
-	struct pm_error err = {"out of memory"};
-	char suffix[32], *text = NULL;
-	size_t length = 0;
-	int rc = pm_text_print(print, arg, &text, &length);
+	struct pm_error err = {""};
+	char suffix[32];
 
 	snprintf(suffix, sizeof(suffix), ".new.%ld", (long)getpid());
-	if (!rc)
-		rc = pm_replace(path, suffix, text, length, &err);
-	free(text);
-	return rc ? cli_refuse(&err) : EXIT_FINE;
+	return pm_replace_print(path, suffix, print, arg, &err) ? cli_refuse(&err)
+								: EXIT_FINE;
 }
 
 int cli_outfile_write(const char *path, pm_print *print, const void *arg)

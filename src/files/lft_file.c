@@ -80,9 +80,9 @@ int pm_lfts_parse(const char *text, size_t length, const char *source,
 	};
 	int rc;
 
-	if (length > PM_TEXTFILE_MAX_BYTES)
+	if (length > PM_TEXTFILE_MAX_TABLES)
 		return pm_error_set(err, -EFBIG, "%s: more than %zu bytes", source,
-				    PM_TEXTFILE_MAX_BYTES);
+				    PM_TEXTFILE_MAX_TABLES);
 	r.lfts = pm_lfts_new();
 	if (!r.lfts)
 		return pm_error_no_memory(err);

@@ -11,6 +11,7 @@
 #define PORTMAJOR_REPLACE_H
 
 #include <portmajor/base/error.h>
+#include <portmajor/base/print.h>
 
 #include <stddef.h>
 
@@ -23,6 +24,10 @@
  */
 int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
 	       struct pm_error *err);
+
+/* The same with what is printed: it is never in memory as a whole. Also print's error. */
+int pm_replace_print(const char *path, const char *suffix, pm_print *print,
+		     const void *arg, struct pm_error *err);
 
 /*
  * The same with mode 0644, whatever the umask: for files that the plugin keeps or
