@@ -31,6 +31,7 @@ import collections
 import copy
 import datetime
 import json
+import math
 import os
 import pathlib
 import random
@@ -78,6 +79,7 @@ FABRICS = {
                   {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0", "pod": POD},
                   "xgft 32,32,40", POD),
 }
+GROWING, GROWS_FROM = ("648", "5832", "11664", "40960"), "5832"  # a smaller one only starts
 FIRST_LOAD, NO_NEWS = "first load", "sweep without news"
 RESTART, TAKEOVER, GROWTH = "restart", "standby takes over", "one more pod"
 # Of what is in benchmarks.json, beside the fabrics.
@@ -96,6 +98,7 @@ TOLERANCE = {"smps": (1.25, 0), "last_lft_smp": (1.5, 0.005), "floor_s": (1.5, 0
 CORE_TOLERANCE = (2, 0.2)  # of a part of bench_tables, by the memset
 
 FOLDER = pmlab.ROOT / "docs"
+COMMAND, REPORT = pmlab.BUILD / "portmajor", pmlab.ROOT / "scripts" / "portmajor-report"
 
 
 # ------------------------------------------------------------------- the machine
@@ -364,25 +367,53 @@ def returns(event):
 
 # ------------------------------------------------------------------- in the core
 
+def used(*argv):
+    """(standard output, CPU time in s, largest memory in MiB) of a command.
+
+    The kernel counts from what this process has when it forks: less is None.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode not in (0, 1):  # 1: findings
+            raise simlab.SimError(f"{argv}: {err.read().decode(errors='replace')}")
+        memory = round(usage.ru_maxrss / 1024, 1) if usage.ru_maxrss > own else None
+        return out.read(), round(usage.ru_utime + usage.ru_stime, 3), memory
+
+
 def run_whatif(netlist, target):
     """What `portmajor whatif` foretells, and the CPU time that it takes."""
-    def cpu_s():
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    before = cpu_s()
-    done = pmlab.run_cli("whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
+    out, cpu_s, _ = used(COMMAND, "whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
                          *(arg for one in target.split() for arg in ("--fail", one)))
-    if done.returncode:
-        raise simlab.SimError(f"whatif {target}: {done.stderr}")
-    found = json.loads(done.stdout)
+    found = json.loads(out)
     return {"lft_sets": found["total"]["blocks"], "restoring": found["restoring"],
             "least": found["total"]["least"], "load": found["load"]["after"],
-            "shift": found["shift"]["after"], "cpu_s": round(cpu_s() - before, 3)}
+            "shift": found["shift"]["after"], "cpu_s": cpu_s}
+
+
+def run_commands(netlist):
+    """{command: CPU time and memory} of those that look at a whole fabric."""
+    with tempfile.TemporaryDirectory(dir=netlist.parent) as folder:
+        tables, page = (pathlib.Path(folder) / name for name in ("lfts", "report.html"))
+        commands = {"plan": (COMMAND, "plan", netlist),
+                    "plan --lfts": (COMMAND, "plan", "-q", "--lfts", tables, netlist),
+                    "check": (COMMAND, "check", "-q", netlist, tables),
+                    "whatif --all links": (COMMAND, "whatif", "--all", "links", netlist),
+                    "portmajor-report": (REPORT, netlist, "-o", page)}
+        found = {}
+        for name, argv in commands.items():
+            _, cpu_s, memory = used(*argv)
+            found[name] = {"cpu_s": cpu_s, "memory_mib": memory}
+        return found
 
 
 def run_tables():
-    """{bench_tables's name of a fabric: its memset, and its parts by that}."""
+    """{bench_tables's name of a fabric: its memset, its parts by that, its bytes}."""
     done = subprocess.run([pmlab.BUILD / "bench_tables", "10"], capture_output=True, text=True,
                           check=False)
     found = {}
@@ -390,12 +421,13 @@ def run_tables():
         rows = re.findall(r"^  (.*?) +([\d.]+) ms +([\d.]+) x memset", block, re.M)
         found[block.partition(":")[0]] = {
             "memset_ms": float(rows[0][1]),
+            "tables_mib": float(re.search(r"tables of ([\d.]+) MiB", block)[1]),
             "parts": {name: float(ratio) for name, _, ratio in rows[1:]}}
     return found
 
 
 def run_core(netlist, kind, tables):
-    return {**machine(), **tables.get(kind.bench, {}),
+    return {**machine(), **tables.get(kind.bench, {}), "commands": run_commands(netlist),
             "events": {event: run_whatif(netlist, target)
                        for event, target in kind.victims.items()}}
 
@@ -658,26 +690,50 @@ def memset_table(data):
             + table(["", *(f"{int(n):,}" for n in cores)], rows, 1))
 
 
+def grown(results):
+    """[(what, unit, number)] of what may grow with a fabric."""
+    core, ours = results.get(CORE, {}), results.get(OURS, {"events": {}})
+    rows = [("tables", "MiB", core.get("tables_mib"))]
+    for name, found in core.get("commands", {}).items():
+        rows += [(name, "CPU, s", found["cpu_s"]), (name, "MiB", found["memory_mib"])]
+    rows += [(f"core: {part}", "ms", times * core["memset_ms"])
+             for part, times in core.get("parts", {}).items()]
+    for event in (FIRST_LOAD, NO_NEWS):
+        rows += [(f"OpenSM, {engine}: {event}", "CPU, s",
+                  value(results.get(engine, {"events": {}}), event, "up_cpu_s"))
+                 for engine in LARGE_ENGINES]
+    rows.append(("OpenSM, portmajor: repair of a cable", "CPU, ms",
+                 value(ours, "cable", "computing_ms")))
+    rows += [(f"OpenSM, {engine}: memory", "MiB", results.get(engine, {}).get("memory_mib"))
+             for engine in LARGE_ENGINES]
+    return [((what, unit), number) for what, unit, number in rows]
+
+
+def exponent(numbers, sizes):
+    """The slope of log(number) over log(size), from GROWS_FROM to the largest fabric."""
+    ends = [(numbers.get(name), sizes.get(name)) for name in (GROWS_FROM, GROWING[-1])]
+    if not all(number and size for number, size in ends):
+        return None
+    (was, small), (now, large) = ends
+    return math.log(now / was) / math.log(large / small)
+
+
 def growth_table(data):
-    """Directors alone are one shape in several sizes."""
-    sizes = [n for n in FABRICS if FABRICS[n].victims is DIRECTOR and n in data]
+    """Numbers by size, with the exponent of their growth by the bytes of the tables."""
+    names = [name for name in GROWING if data.get(name, {}).get(CORE, {}).get("commands")]
+    if len(names) < 2:
+        return ""
+    found = {name: dict(grown(data[name])) for name in names}
+    sizes = {name: data[name][CORE].get("tables_mib") for name in names}
     rows = []
-    for small, large in zip(sizes, sizes[1:]):
-        growth = f"{int(small):,} to {int(large):,} (x {int(large) / int(small):g})"
-        for engine in (e for e in (CORE, *ENGINES) if e in data[small] and e in data[large]):
-            def grown(event, figure):
-                was, now = (value(data[n][engine], event, figure) for n in (small, large))
-                return show(now / was if was and now else None, 1)
-            rows.append([growth, engine,
-                         *(grown(event, "lft_sets") for event in (FIRST_LOAD, *DIRECTOR)),
-                         grown("cable", "last_lft_s"), grown("chassis", "last_lft_s"),
-                         grown(FIRST_LOAD, "computing_ms"), grown(None, "memory_mib")])
-            growth = ""
-    return rows and ("\n## Growth\n\nThe factors by which numbers grow with that of hosts:\n\n"
-                     + table(["hosts", "routing", *(f"LFT Sets, {e}" for e in
-                                                    (FIRST_LOAD, *DIRECTOR)),
-                              "last LFT, cable", "last LFT, chassis", "CPU, first load",
-                              "memory"], rows)) or ""
+    for row in dict.fromkeys(row for name in names for row in found[name]):
+        numbers = {name: found[name].get(row) for name in names}
+        rows.append([*row, *(show(n, 0 if n and n >= 100 else 2) for n in numbers.values()),
+                     show(exponent(numbers, sizes), 2)])
+    return (f"\n## Growth\n\nOne run each; the exponent is that of the growth from "
+            f"{int(GROWS_FROM):,} to {int(GROWING[-1]):,} hosts by the bytes\nof all tables: "
+            "1 is as many times as these.\n\n"
+            + table(["", "", *(f"{int(name):,}" for name in names), "exponent"], rows))
 
 
 def not_run(data):
