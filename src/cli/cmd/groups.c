@@ -109,6 +109,75 @@ void cli_groups_free(struct cli_groups *groups)
 
 /* ---- Files ---- */
 
+struct reader {
+	const struct pm_fabric *fabric;
+	const struct pm_plan *plan;
+	uint32_t *by_name; /* nodes, in the order of their names */
+	struct cli_groups *groups;
+};
+
+static int compare_names(const void *a, const void *b, void *fabric)
+{
+	const uint32_t *x = a, *y = b;
+
+	return strcmp(pm_fabric_name(fabric, *x), pm_fabric_name(fabric, *y));
+}
+
+/* Files name each host again and again. */
+static int sort_names(struct reader *r)
+{
+	uint32_t num = r->fabric->num_nodes;
+
+	r->by_name = pm_array(num, sizeof(*r->by_name));
+	if (!r->by_name)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++)
+		r->by_name[i] = i;
+	qsort_r(r->by_name, num, sizeof(*r->by_name), compare_names, (void *)r->fabric);
+	return 0;
+}
+
+/* The only node with this name, or PM_NONE. */
+static uint32_t find_only(const struct reader *r, const char *name)
+{
+	uint32_t low = 0, high = r->fabric->num_nodes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (strcmp(pm_fabric_name(r->fabric, r->by_name[middle]), name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (uint32_t i = low; i < low + 2; i++) {
+		bool is_it = i < r->fabric->num_nodes &&
+			     !strcmp(pm_fabric_name(r->fabric, r->by_name[i]), name);
+
+		if (is_it != (i == low))
+			return PM_NONE;
+	}
+	return r->by_name[low];
+}
+
+/* Adds what a line names. */
+static int add_named(const struct reader *r, uint16_t mlid, const char *name,
+		     struct pm_error *err)
+{
+	uint32_t node = find_only(r, name);
+	struct pm_ports things = {0};
+	int rc;
+
+	if (node != PM_NONE)
+		return add_thing(r->fabric, r->plan, mlid,
+				 r->fabric->nodes[node].first_port, r->groups);
+	rc = pm_failures_find(r->fabric, r->plan, "member", name, &things, err);
+	for (uint32_t i = 0; i < things.num && !rc; i++)
+		rc = add_thing(r->fabric, r->plan, mlid, things.list[i], r->groups);
+	free(things.list);
+	return rc;
+}
+
 /* Copies the rest of a line, without blanks at its ends. */
 static bool copy_rest(struct pm_text line, char name[LONGEST])
 {
@@ -126,11 +195,8 @@ static bool copy_rest(struct pm_text line, char name[LONGEST])
 	return true;
 }
 
-static int read_line(struct pm_lexer *lexer, struct pm_text line,
-		     const struct pm_fabric *fabric, const struct pm_plan *plan,
-		     struct cli_groups *groups)
+static int read_line(struct pm_lexer *lexer, struct pm_text line, const struct reader *r)
 {
-	struct pm_ports things = {0};
 	char name[LONGEST];
 	uint64_t mlid;
 	int rc = pm_lexer_check_text(lexer, line);
@@ -144,10 +210,7 @@ static int read_line(struct pm_lexer *lexer, struct pm_text line,
 	if (!copy_rest(line, name))
 		return pm_lexer_fail(lexer, "MLID 0x%x has no member here",
 				     (unsigned int)mlid);
-	rc = pm_failures_find(fabric, plan, "member", name, &things, lexer->err);
-	for (uint32_t i = 0; i < things.num && !rc; i++)
-		rc = add_thing(fabric, plan, (uint16_t)mlid, things.list[i], groups);
-	free(things.list);
+	rc = add_named(r, (uint16_t)mlid, name, lexer->err);
 	if (rc == -ENOMEM)
 		return rc;
 	return rc ? pm_lexer_fail(lexer, "\"%s\" is neither an end port nor a switch",
@@ -160,11 +223,13 @@ int cli_groups_parse(const char *text, size_t length, const char *source,
 		     struct cli_groups *groups, struct pm_error *err)
 {
 	struct pm_lexer lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
+	struct reader r = {fabric, plan, NULL, groups};
 	struct pm_text line;
-	int rc = 0;
+	int rc = sort_names(&r);
 
 	while (!rc && pm_lexer_next(&lexer, &line))
-		rc = read_line(&lexer, line, fabric, plan, groups);
+		rc = read_line(&lexer, line, &r);
+	free(r.by_name);
 	return rc ? rc : make_groups(groups);
 }
 
