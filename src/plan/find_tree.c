@@ -11,6 +11,7 @@
  *    on average to all, end ports than its neighbours.
  * 4. The tops of the tree found so far are roots, except those above switches that lack
  *    a path. These, and their tops, are then below the leaves that they have links to.
+ *    This is repeated up to MAX_ROUNDS times.
  * 5. One switch is the root, the nearest to all end ports (classic up-and-down routing).
  *    That joins every connected fabric, but all traffic between distant switches meets
  *    at the root.

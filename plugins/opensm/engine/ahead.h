@@ -3,7 +3,15 @@
  * Sends the blocks that could loop in OpenSM's order, before OpenSM sends its own:
  * between discovery and the LID manager, in steps (steps.h). OpenSM notes the answers in
  * its record of each switch, and sends these blocks again only when it writes a whole
- * table.
+ * table. After a trap the rest is left to the repairer. After a block that is not
+ * acknowledged another sweep is requested; if that happens again, the rest goes in
+ * OpenSM's order.
+ *
+ * Exceptions, in OpenSM's order: switches that are new to it or whose whole table it
+ * writes, as their links carry no packets yet (except between two that were cut off
+ * together); LIDs above the old LinearFDBTop when that rises, as entries from before
+ * OpenSM's start are unknown there; the first sweep as master or after another engine;
+ * and a run without discovery.
  */
 #ifndef PORTMAJOR_AHEAD_H
 #define PORTMAJOR_AHEAD_H

@@ -3,7 +3,14 @@
  * Rebalancing: replaces tables that were found in the switches and kept (pm_routes_adopt)
  * by the plan's, block by block, at a rate. Both obey the same rules, so no mixture of
  * them loses a packet or has a loop: blocks need no order. A failure in between is
- * repaired as usual, as the view has the switches' tables.
+ * repaired as usual, as the view has the switches' tables. OpenSM sends no block back, as
+ * the sweeper takes over what was rebalanced.
+ *
+ * It begins at an operator's request or, with `rebalance auto`, when all links of a plan
+ * that has grown since are usable and the fullest link would carry less. A block that is
+ * not acknowledged ends it; then `auto` begins again after a minute. Of packets to a link
+ * that has come up some would be lost before OpenSM activates it: so it waits for
+ * SUBNET_UP.
  *
  * On one thread at a time.
  */

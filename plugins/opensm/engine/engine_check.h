@@ -6,8 +6,10 @@
  *
  *     sweeper: put a copy ---> thread: judge ---> state, log
  *
- * Only the newest copy is judged. With several virtual lanes a credit loop is no proof of
- * a deadlock, and is not looked for.
+ * Only the newest copy is judged: 10 ms of CPU time for 648 hosts, 90 ms for 5,832. With
+ * several virtual lanes a credit loop is no proof of a deadlock, and is not looked for:
+ * such engines choose a lane for each pair of hosts, and to ask for 34 million of them
+ * under OpenSM's lock would take too long.
  */
 #ifndef PORTMAJOR_ENGINE_CHECK_H
 #define PORTMAJOR_ENGINE_CHECK_H

@@ -12,7 +12,8 @@
  * after another subnet manager was master, where a switch may have rebooted, and after an
  * unanswered Set. Unknown blocks are read when a group needs them, the others later
  * (mcast_search_above). A block that a group needs, but that could not be read, is sent
- * whole.
+ * whole. The tables of a switch that nobody has set since its boot (LID 0, LinearFDBTop
+ * 0, no port past INIT) are empty.
  *
  * On the repairer's thread.
  */

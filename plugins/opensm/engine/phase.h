@@ -18,6 +18,22 @@
  *       without an event where OpenSM reports errors or exits
  *   (5) after a reroute: idle, as there are no links to activate
  *
+ * In these places do_sweep of OpenSM 3.3.23 (osm_state_mgr.c) ends without the callback
+ * or an event; the repairer's view (repairer.h) is as before, unless noted:
+ *
+ *     no engine could route                 view void, by the callback
+ *     discovery begins anew, or ends with errors
+ *     the SM's port is down                 no switch to send to; void at the next
+ *                                           HEAVY_SWEEP_START
+ *     another master was found              void since HEAVY_SWEEP_START
+ *     mastership is handed over, or waited for
+ *                                           nothing is sent by a standby; void at the
+ *                                           next HEAVY_SWEEP_START, unless OpenSM is the
+ *                                           master and no other was meanwhile
+ *
+ * Two more paths skip the callback: OpenSM's unicast cache, which the engine switches
+ * off, and another engine before portmajor that routes: void from HEAVY_SWEEP_DONE on.
+ *
  * A phase without an event at its end ends at the next HEAVY_SWEEP_START. Each wait for
  * the end of a phase is bounded, and all that a phase allows is allowed in idle, too. So
  * an unreported end matters only in management and routing, where transitions wait.

@@ -15,6 +15,22 @@
  * Entries of others move onto a cable when both its ends are ACTIVE. A cable over which
  * packets would loop, as entries lead to it already, is left to OpenSM.
  *
+ * The rest is left to OpenSM's sweep:
+ *
+ *     by partitions   a switch that was reset, as it has lost the P_Keys of its ports, if
+ *                     there are several partitions and something enforces them; then also
+ *                     a host that was away for a sweep, as the file may have changed
+ *     by lanes        with `qos`, a switch that was reset: it takes a table for each pair
+ *                     of its ports (a host gets its two kinds before ARMED)
+ *     by identity     a replaced switch; with `migrate`, a port whose LID is to change.
+ *                     LIDs and tables are set at a switch only over a link whose remote
+ *                     end is the plan's
+ *     by mastership   a switch with a LID or subnet manager other than ours: the fabric
+ *                     was split, and another master may be there
+ *
+ * Traps that a return explains are kept from early repair, by their number; later ones
+ * are not. A cable that a return finds down is searched for.
+ *
  * At most one PortInfo Set is out for a port. OpenSM sends its own in PHASE_MANAGEMENT
  * and PHASE_LINKS, to ports of its record that are not DOWN there; in these phases only
  * other ports are set here.

@@ -22,6 +22,16 @@
  * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
  * it: for a switch that has reported since the last one the bit is hidden from them, and
  * its ports are read again, as a trap of it may have been lost.
+ *
+ * Other traps are OpenSM's, and so is trap 128 where the plugin has no valid view, where
+ * the switch is not the plan's, and with sweep_on_trap FALSE. A trap does not name the
+ * port, so all ports of the switch are read, unused ones included; of more than eight
+ * switches none, as a discovery finds all of it.
+ *
+ * During a discovery no other one is requested, as OpenSM would begin it anew at its end,
+ * perhaps for ever. But where a repair finds failed cables meanwhile it begins anew,
+ * three times at most: its paths led over them, and OpenSM would drop the switches
+ * behind, although other cables lead there.
  */
 #ifndef PORTMAJOR_THROTTLE_H
 #define PORTMAJOR_THROTTLE_H

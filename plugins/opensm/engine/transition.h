@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A transition changes tables when an operator drains links, or ends a drain, while all
- * links are up, without losing a packet (docs/design.md, *Drains*). `from`, `to` and
- * `both` are the tables for the links in use before, after, and before or after. Its
- * stages:
+ * links are up, without losing a packet. In OpenSM's order packets would be lost: a
+ * first-level switch without its path down to a leaf sends up to a spine that still sends
+ * down to it. `from`, `to` and `both` are the tables for the links in use before, after,
+ * and before or after. Its stages:
  *
  *     UNUSED    entries of `both` that no packet uses before
  *     WIDEN     `both`, from the leaves up
  *     NARROW    `to` without detours, from the top down
  *     DETOURS   `to`, in the steps of ahead.h and then all of it
  *
- * A level begins when the one before is acknowledged.
+ * A level begins when the one before is acknowledged. So an entry that now leads down
+ * leads to a switch with an entry that does already, and a switch gives up its path down
+ * when no switch above leads down to it any more. Detours, which lead in any direction,
+ * are last: until then packets may come to the switches that need them.
+ *
+ * If a block is not acknowledged as it was set, the transition ends and requests a
+ * routing run for the rest. As long as a switch's record differs from the tables in force
+ * (osm/unset.h) no drain is `out`, and a run is requested each minute.
  *
  * A failure interrupts it. Each block in the switches is then that of the stage's
  * beginning or end. The repair removes the failed parts from these blocks

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The plans on disk that may be the plan of this fabric: ours, and those in other folders
- * of OpenSM's cache folder (store.h).
+ * of OpenSM's cache folder (store.h). A fabric has no name, so a plan is recognised by
+ * its parts: it fits unless more than a tenth of the discovered switches are not in it or
+ * have other cables. With the plan of another folder come the missing parts of its state,
+ * with times and names, and its requests: all if this OpenSM had none, else only
+ * acknowledgements.
  *
  * Reading and choosing are two steps on two threads. candidates_read touches files, knows
  * no fabric, and may take as long as a disk hangs: it runs on the writer thread.

@@ -10,6 +10,10 @@
  * answered is in force after a restart. If the file cannot be written, all are refused.
  * Done releases and rebalancing leave the file.
  *
+ * Each request that changes something has a number. The list of drains has that of its
+ * last change, the state that of the list which its tables follow: so what the state says
+ * of a former drain of the same part is not taken for an answer.
+ *
  * A file that others could have written, or with an error, is not followed: requests are
  * refused until it is removed or mended, which is looked for in each round.
  *

@@ -5,6 +5,10 @@
  * duplicates and absent ports as usual. The previous owner of a LID leaves the table, so
  * no LID has two. If the LID manager still gives other LIDs, the engine's callback makes
  * the plan anew with these.
+ *
+ * OpenSM's limit, max_ucast_lid_ho, falls to the smallest table of all switches that it
+ * has seen and never rises; then new ports get no LIDs. So it is raised to the smallest
+ * table that can hold the plan.
  */
 #ifndef PORTMAJOR_GUID2LID_H
 #define PORTMAJOR_GUID2LID_H

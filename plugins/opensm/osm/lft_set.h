@@ -11,6 +11,9 @@
  *     the end of a sweep where it differs from the record. While it has Sets of its own
  *     out, from the engine's callback to UCAST_ROUTING_DONE, a block that differs from
  *     the record is out.
+ *   - Entries that are kept (PM_LFT_KEEP) are copied from the record when the Set is
+ *     sent. If such a Set is lost while OpenSM writes whole tables, its switch lacks
+ *     them: those for drained switches until the drain ends (test_drain.py Withheld).
  */
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H

@@ -21,6 +21,9 @@
  * shown, and the plugin raises the tops. They are never lowered, as entries above have no
  * group.
  *
+ * OpenSM writes opensm.mcfdbs (log flag 0x40) within a run, when nothing is shown: the
+ * plugin has it written again when records are shown.
+ *
  * The alternative, opt.disable_multicast, gives no signal of joins, and the SA would deny
  * multicast to hosts.
  */
