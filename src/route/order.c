@@ -3,7 +3,7 @@
  * Orders blocks by the paths between hosts that they restore. A path is restored when the
  * last of its changed entries is sent. Nearly all paths have just one changed entry. So
  * the value of a block is the number of paths over its new entries, whatever the other
- * blocks are; docs/design.md compares this order with others.
+ * blocks are; docs/design-bounds.md compares this order with others.
  */
 #include "route_parts.h"
 

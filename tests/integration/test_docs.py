@@ -140,6 +140,59 @@ class Pages(unittest.TestCase):
                          keys)
 
 
+class Design(unittest.TestCase):
+    """The four pages of the design, which a newcomer reads from beginning to end."""
+
+    PAGES = ("design.md", "design-routing.md", "design-opensm.md", "design-vlan.md")
+    MOST_WORDS = 2000
+
+    @staticmethod
+    def read(name):
+        return (pmlab.ROOT / "docs" / name).read_text("utf-8")
+
+    def test_pages_are_short(self):
+        for page in self.PAGES:
+            self.assertLessEqual(len(self.read(page).split()), self.MOST_WORDS, page)
+
+    def test_named_files_exist(self):
+        """Sources by their names, pages by theirs."""
+        there = {path.name for top in ("src", "include", "plugins", "tests", "docs")
+                 for path in (pmlab.ROOT / top).rglob("*")}
+        for page in (*self.PAGES, "design-bounds.md"):
+            named = re.findall(r"`(?:[\w/.-]*/)?([\w-]+\.(?:[ch]|py|md))[` ]", self.read(page))
+            self.assertEqual(set(named) - there, set(), page)
+
+    def test_cases_of_the_wire_exist(self):
+        """Each row of the table about ibsim names a case of test_wire_truth.py, or a class."""
+        tests = pmlab.ROOT / "tests" / "integration"
+        wire, truth = ((tests / f"test_wire{end}.py").read_text("utf-8")
+                       for end in ("", "_truth"))
+        table = self.read("design-opensm.md").partition("does otherwise")[2]
+        rows = re.findall(r"(?m)^\|.*\| (`.*`) \|$", table)
+        self.assertGreater(len(rows), 8)
+        for names in rows:
+            for name in re.findall(r"`(.*?)`", names):
+                if name.startswith("test_wire.py "):
+                    source, group, case = wire, name.partition(" ")[2], ""
+                else:
+                    source, (group, _, case) = truth, name.partition(".")
+                for definition, word in (("class", group), ("def", case)):
+                    self.assertTrue(not word or f"{definition} {word}(" in source, name)
+
+    def test_references_to_sections(self):
+        """Other files name a page and a section: a heading, or bold words before a paragraph."""
+        found = 0
+        for top, end in (("docs", "md"), ("src", "[ch]"), ("include", "h"), ("plugins", "[ch]"),
+                         ("tests/integration", "py")):
+            for path in (pmlab.ROOT / top).rglob(f"*.{end}"):
+                text = re.sub(r"\s+(?:\* )?", " ", path.read_text("utf-8"))
+                for page, section in re.findall(r"(design[\w-]*\.md)`?, \*([A-Z][^*]*)\*", text):
+                    there = re.search(rf"(?m)^#+ {section}$|\*\*{section}", self.read(page))
+                    self.assertTrue(there, (path, section))
+                    found += 1
+        self.assertGreater(found, 3)
+
+
 class Help(unittest.TestCase):
     def test_fits_on_a_screen(self):
         """24 lines of 80 columns, with the line in which the shell asks for more."""

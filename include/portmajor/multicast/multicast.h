@@ -21,7 +21,7 @@
  * groups of a block do not use the same links. The tree of a broad group (members at
  * seven eighths of the leaves or more) has all leaves that its root reaches: a member
  * that leaves or joins changes the entry of its own port alone, and packets end at a leaf
- * without members. docs/design.md has the reasons.
+ * without members. docs/design-routing.md has the reasons.
  */
 #ifndef PORTMAJOR_MULTICAST_H
 #define PORTMAJOR_MULTICAST_H
