@@ -8,7 +8,7 @@ target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
 		change_text plan_file roles reachable failback opensm_conf locate damping drain properties degrade lft_file
 		lid_history replace damping_file pool judge search textfile failures lexer
-		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
+		lft_capacity failure_summary failure_trials paths cutoff link circuits event_queue dsm flit lft_trace goal
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
 		vlan cover share bisection student guess steps requests mft multicast
 		mft_steps mft_bound mft_failure missing check_mfts mft_file nearest

@@ -10,6 +10,8 @@
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/generate.h>
 
+#include <errno.h>
+
 /* The port at the other end of a link between switches. */
 struct generate_end {
 	uint32_t node; /* PM_NONE: the port has no link */
@@ -39,6 +41,22 @@ struct generate_shape {
 	/* Of a leaf, where leaves have unequal numbers of hosts; else NULL. */
 	uint32_t (*hosts)(const struct pm_generate *config, uint32_t leaf);
 };
+
+static inline uint64_t generate_divide_up(uint64_t number, uint64_t by)
+{
+	return (number + by - 1) / by;
+}
+
+/* Refuses a parameter of this kind of fabric that is 0 or above PM_MAX_NODES. */
+static inline int generate_check_number(const char *kind, uint64_t number,
+					struct pm_error *err)
+{
+	if (!number)
+		return pm_error_set(err, -EINVAL, "%s: numbers must be at least 1", kind);
+	if (number > PM_MAX_NODES)
+		return pm_error_set(err, -E2BIG, "more than %d nodes", PM_MAX_NODES);
+	return 0;
+}
 
 extern const struct generate_shape generate_director, generate_two_level, generate_xgft,
 	generate_line_boards, generate_islands, generate_torus, generate_dragonfly;

@@ -15,7 +15,7 @@
 #include "whatif_output.h"
 #include "whatif_present.h"
 
-#include <portmajor/analysis/failure_sweep.h>
+#include <portmajor/analysis/failure_trials.h>
 #include <portmajor/analysis/mft_failure.h>
 #include <portmajor/json/rows.h>
 
@@ -440,7 +440,7 @@ static int run_sweep(const struct request *request, const struct pm_failures *fa
 		     struct pm_failure_summary *summary, struct names *names)
 {
 	struct cli_progress progress;
-	const struct pm_failure_sweep sweep = {
+	const struct pm_failure_trials sweep = {
 		.fabric = failures->fabric,
 		.config = config,
 		.failures = failures,
@@ -454,7 +454,7 @@ static int run_sweep(const struct request *request, const struct pm_failures *fa
 	int rc;
 
 	cli_progress_begin(&progress, request->output.quiet);
-	rc = pm_failure_sweep_run(&sweep, whatif, summary, &err);
+	rc = pm_failure_trials_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
 	if (rc)
 		return cli_refuse(&err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tries many failures in several threads. */
-#include <portmajor/analysis/failure_sweep.h>
+#include <portmajor/analysis/failure_trials.h>
 
 #include <portmajor/base/alloc.h>
 
@@ -9,7 +9,7 @@
 
 /* The threads' common data. */
 struct work {
-	const struct pm_failure_sweep *sweep;
+	const struct pm_failure_trials *trials;
 	uint64_t count;	       /* of failures in this shard */
 	_Atomic uint64_t next; /* the first one not yet tried */
 	_Atomic bool failed;
@@ -28,13 +28,13 @@ struct worker {
 
 static int try_one(struct worker *worker, uint64_t number)
 {
-	const struct pm_failure_sweep *sweep = worker->work->sweep;
+	const struct pm_failure_trials *trials = worker->work->trials;
 	struct pm_whatif_result result;
 	struct pm_row row = {.number = number};
 	int rc;
 
 	worker->ports.num = 0;
-	if (pm_failures_ports(sweep->failures, number, &worker->ports))
+	if (pm_failures_ports(trials->failures, number, &worker->ports))
 		return pm_error_no_memory(&worker->err);
 	rc = pm_whatif_fail(worker->whatif, worker->ports.list, worker->ports.num,
 			    &result, &worker->err);
@@ -58,20 +58,20 @@ static int try_one(struct worker *worker, uint64_t number)
 static int try_all(struct worker *worker)
 {
 	struct work *work = worker->work;
-	const struct pm_failure_sweep *sweep = work->sweep;
+	const struct pm_failure_trials *trials = work->trials;
 	int rc = 0;
 
 	if (!worker->whatif)
-		rc = pm_whatif_new(sweep->fabric, sweep->config, &worker->whatif,
+		rc = pm_whatif_new(trials->fabric, trials->config, &worker->whatif,
 				   &worker->err);
 	while (!rc && !atomic_load(&work->failed)) {
 		uint64_t k = atomic_fetch_add(&work->next, 1);
 
 		if (k >= work->count)
 			break;
-		if (worker->is_caller && sweep->progress)
-			sweep->progress(k, work->count, sweep->context);
-		rc = try_one(worker, k * sweep->num_shards + sweep->shard - 1);
+		if (worker->is_caller && trials->progress)
+			trials->progress(k, work->count, trials->context);
+		rc = try_one(worker, k * trials->num_shards + trials->shard - 1);
 	}
 	return rc;
 }
@@ -134,15 +134,15 @@ static void free_workers(struct worker *workers, unsigned int num)
 	free(workers);
 }
 
-int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
-			 struct pm_failure_summary *summary, struct pm_error *err)
+int pm_failure_trials_run(const struct pm_failure_trials *trials, struct pm_whatif *first,
+			  struct pm_failure_summary *summary, struct pm_error *err)
 {
-	uint64_t total = sweep->failures->count, before = sweep->shard - 1;
+	uint64_t total = trials->failures->count, before = trials->shard - 1;
 	struct work work = {
-		.sweep = sweep,
-		.count = total > before ? (total - before - 1) / sweep->num_shards + 1
+		.trials = trials,
+		.count = total > before ? (total - before - 1) / trials->num_shards + 1
 					: 0};
-	unsigned int num = sweep->threads;
+	unsigned int num = trials->threads;
 	struct worker *workers;
 	int rc;
 

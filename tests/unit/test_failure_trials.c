@@ -3,7 +3,7 @@
 #include "world.h"
 #include "unit.h"
 
-#include <portmajor/analysis/failure_sweep.h>
+#include <portmajor/analysis/failure_trials.h>
 
 /* Leaves with two cables and with three, so that failures differ. */
 #define DRAWING                                                                          \
@@ -16,7 +16,7 @@ struct bench {
 	struct pm_whatif_config config;
 	struct pm_whatif *whatif;
 	struct pm_failures failures;
-	struct pm_failure_sweep sweep;
+	struct pm_failure_trials trials;
 };
 
 static void set_up(struct bench *b, enum pm_failure_kind kind, bool pairs)
@@ -30,12 +30,12 @@ static void set_up(struct bench *b, enum pm_failure_kind kind, bool pairs)
 	assert_int_equal(pm_failures_list(b->fabric, &pm_whatif_plan(b->whatif)->tree,
 					  kind, pairs, &b->failures, NULL),
 			 0);
-	b->sweep = (struct pm_failure_sweep){.fabric = b->fabric,
-					     .config = &b->config,
-					     .failures = &b->failures,
-					     .shard = 1,
-					     .num_shards = 1,
-					     .threads = 1};
+	b->trials = (struct pm_failure_trials){.fabric = b->fabric,
+					       .config = &b->config,
+					       .failures = &b->failures,
+					       .shard = 1,
+					       .num_shards = 1,
+					       .threads = 1};
 }
 
 static void tear_down(struct bench *b)
@@ -50,7 +50,7 @@ static struct pm_failure_summary run(struct bench *b, uint32_t worst)
 	struct pm_failure_summary summary = {.by = PM_METRIC_ENTRIES, .worst = worst};
 	struct pm_error err;
 
-	if (pm_failure_sweep_run(&b->sweep, b->whatif, &summary, &err))
+	if (pm_failure_trials_run(&b->trials, b->whatif, &summary, &err))
 		fail_msg("%s", err.text);
 	return summary;
 }
@@ -119,7 +119,7 @@ static void test_threads_and_shards(void **state)
 	assert_int_equal(whole.count, 9);
 	assert_int_equal(whole.num_rows, 4);
 	for (unsigned int threads = 2; threads <= 12; threads += 5) {
-		b.sweep.threads = threads;
+		b.trials.threads = threads;
 		again = run(&b, 4);
 		assert_same(&again, &whole);
 		pm_failure_summary_free(&again);
@@ -127,8 +127,8 @@ static void test_threads_and_shards(void **state)
 	for (uint32_t shards = 1; shards <= 12; shards++) {
 		struct pm_failure_summary sum = {.by = PM_METRIC_ENTRIES, .worst = 4};
 
-		b.sweep.num_shards = shards;
-		for (b.sweep.shard = 1; b.sweep.shard <= shards; b.sweep.shard++) {
+		b.trials.num_shards = shards;
+		for (b.trials.shard = 1; b.trials.shard <= shards; b.trials.shard++) {
 			again = run(&b, 4);
 			assert_true(again.count == 9 / shards ||
 				    again.count == 9 / shards + 1);
@@ -161,14 +161,14 @@ static void test_progress(void **state)
 	uint64_t counted = 0;
 
 	set_up(&b, PM_FAIL_HOSTS, false);
-	b.sweep.progress = note_progress;
-	b.sweep.context = &counted;
-	b.sweep.num_shards = 2;
+	b.trials.progress = note_progress;
+	b.trials.context = &counted;
+	b.trials.num_shards = 2;
 	for (uint64_t i = 1; i <= 2; i++) {
-		b.sweep.shard = (uint32_t)i;
+		b.trials.shard = (uint32_t)i;
 		counted = 0;
-		assert_int_equal(pm_failure_sweep_run(&b.sweep, b.whatif, &summary, NULL),
-				 0);
+		assert_int_equal(
+			pm_failure_trials_run(&b.trials, b.whatif, &summary, NULL), 0);
 		assert_int_equal(counted, 3);
 		assert_int_equal(summary.count, 3 * i);
 		assert_int_equal(summary.num_rows, 3 * i);
@@ -188,9 +188,9 @@ static void test_failure(void **state)
 	set_up(&b, PM_FAIL_LINKS, true);
 	bad = b.config;
 	bad.plan.lmc = PM_MAX_LMC + 1;
-	b.sweep.config = &bad;
-	b.sweep.threads = 36;
-	assert_int_equal(pm_failure_sweep_run(&b.sweep, b.whatif, &summary, &err),
+	b.trials.config = &bad;
+	b.trials.threads = 36;
+	assert_int_equal(pm_failure_trials_run(&b.trials, b.whatif, &summary, &err),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "LMC is 4"));
 	assert_int_equal(summary.count, 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tries many failures, on several threads. */
-#ifndef PORTMAJOR_FAILURE_SWEEP_H
-#define PORTMAJOR_FAILURE_SWEEP_H
+#ifndef PORTMAJOR_FAILURE_TRIALS_H
+#define PORTMAJOR_FAILURE_TRIALS_H
 
 #include <portmajor/analysis/failure_summary.h>
 #include <portmajor/analysis/failures.h>
 #include <portmajor/analysis/whatif.h>
 
-struct pm_failure_sweep {
+struct pm_failure_trials {
 	const struct pm_fabric *fabric;
 	const struct pm_whatif_config *config;
 	const struct pm_failures *failures;
@@ -15,7 +15,7 @@ struct pm_failure_sweep {
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has its own tables */
 	/*
-	 * If not NULL, pm_failure_sweep_run calls it on its own thread, for each failure
+	 * If not NULL, pm_failure_trials_run calls it on its own thread, for each failure
 	 * that this thread tries. done: failures that all threads have tried so far;
 	 * count: failures of the shard.
 	 */
@@ -29,7 +29,7 @@ struct pm_failure_sweep {
  * configuration, for the calling thread. After an error the summary is unchanged. Errors
  * as pm_whatif_new and pm_whatif_fail.
  */
-int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
-			 struct pm_failure_summary *summary, struct pm_error *err);
+int pm_failure_trials_run(const struct pm_failure_trials *trials, struct pm_whatif *first,
+			  struct pm_failure_summary *summary, struct pm_error *err);
 
 #endif
