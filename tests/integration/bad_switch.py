@@ -4,13 +4,13 @@
 
     bad_switch.py [--engines updn,portmajor] [--kinds "small table;GUID 0"]
 
-prints the table of docs/reliability.md: the rows in which engines differ. Each kind is tried at a spine and at a leaf: with a
-switch that is so from the start (new), that turns so (turned), and that has turned when
-OpenSM is restarted (restarted). Its answers are altered on their way to OpenSM. Then they
-are not any more, and OpenSM sweeps again (later).
+prints the table of docs/reliability.md: the rows in which engines differ. Each kind of fault is
+tried at a spine and at a leaf: with a switch that is faulty from the start (new), that becomes
+faulty (turned), and that has become faulty when OpenSM is restarted (restarted). The switch's
+answers are altered on their way to OpenSM. Then this ends, and OpenSM sweeps again (later).
 
-What counts are ordered pairs of hosts that the tables in the switches join, as ibsim has
-them; for a leaf, pairs of hosts elsewhere + pairs with one of its own.
+Ordered pairs of hosts are counted that the tables in the switches join, as ibsim has them; for a
+leaf, pairs of hosts elsewhere + pairs with a host of the leaf.
 """
 
 import argparse
@@ -37,7 +37,7 @@ NUM_PORTS, NODE_GUID, PORT_GUID = 3, 12, 20
 LIN_CAP, LIN_TOP = 0, 6
 BASE_LID, LOCAL_PORT, WIDTH_ACTIVE, STATE, LMC, MTU = 16, 28, 31, 32, 34, 36
 
-# How long OpenSM is given for what it does after a change; beyond that it sweeps on and on.
+# The time for OpenSM's reaction to a change; if it takes longer, OpenSM sweeps on and on.
 PATIENCE_S = 12
 QUIET_S = 1.0
 
@@ -72,7 +72,7 @@ def _port_info(offset, value, mask=None, modifier=None):
                                             attr=PORT_INFO, modifier=modifier)]
 
 
-# What is strange with the switch: rules(wire, node).
+# The fault of the switch: rules(wire, node).
 KINDS = {
     "small table": _cap(CAP),
     "no table": _cap(0),
@@ -100,7 +100,7 @@ KINDS = {
 # ----------------------------------------------------------------- what is joined
 
 class Tables(pmlab.Dump):
-    """The tables in the switches, and which pairs of hosts they join."""
+    """The tables in the switches, and the pairs of hosts that they join."""
 
     _STATE = re.compile(r"^[0-9a-f]+\t\[(\d+)\].* (\w+)/\w+\s*$")
     _TOP = re.compile(r"FDBtop (\d+)")
@@ -122,7 +122,7 @@ class Tables(pmlab.Dump):
                     self.active.add((name, int(port[1])))
 
     def joins(self, source, target, caps):
-        """Whether a packet of one host comes to another one; caps: {switch: its room}."""
+        """Whether a packet of one host reaches another one; caps: {switch: size of its table}."""
         lid = self.lids.get(target, 0)
         at, port = source, 1
         for _ in range(2 + 2 * 8):
@@ -138,7 +138,7 @@ class Tables(pmlab.Dump):
         return False
 
     def pairs(self, without=None, caps=None):
-        """The ordered pairs of hosts that are joined, those at a leaf left out."""
+        """The ordered pairs of hosts that are joined, without those at a leaf."""
         hosts = [h for h in self.netlist.hosts
                  if self.netlist.nodes[h].ports[1][0] != without]
         return {(a, b) for a in hosts for b in hosts if a != b and self.joins(a, b, caps or {})}
@@ -148,9 +148,9 @@ class Tables(pmlab.Dump):
 
 @dataclasses.dataclass
 class State:
-    """What there is after something has happened."""
+    """The state after an event."""
     up: bool = False      # the last sweep ended with SUBNET UP
-    still: bool = False   # and OpenSM came to rest
+    still: bool = False   # and OpenSM was idle again
     ended: object = None  # opensm's exit status
     engines: tuple = ()
     tables: object = None
@@ -163,7 +163,7 @@ class Result:
     place: str
     when: str
     kind: str
-    before: State = None  # of what turned
+    before: State = None  # of the faulty switch
     bad: State = None
     well: State = None
     caps: dict = dataclasses.field(default_factory=dict)
@@ -177,16 +177,16 @@ class Result:
         return LEAF if self.place == LEAF else None
 
     def others(self, state):
-        """Pairs of hosts elsewhere that are joined."""
+        """Pairs of other hosts that are joined."""
         return state.tables.pairs(self.leaf, self.caps if state is self.bad else {})
 
     def at_it(self, state):
-        """Pairs with a host at it."""
+        """Pairs with a host at the switch."""
         caps = self.caps if state is self.bad else {}
         return len(state.tables.pairs(None, caps)) - len(self.others(state))
 
     def moved(self, old, new):
-        """Nodes elsewhere that have another LID now, not none."""
+        """Other nodes that have another LID now, but have one."""
         own = {self.place} | ({h for h in new.tables.hosts if new.tables.netlist.nodes[h]
                                .ports[1][0] == self.place})
         return sorted(n for n, lid in old.tables.lids.items()
@@ -194,14 +194,14 @@ class Result:
 
 
 class Attempt:
-    """A fabric with one OpenSM on a wire; `opensm` takes what pmlab.open_sm does."""
+    """A fabric with one OpenSM on a wire; `opensm` has the arguments of pmlab.open_sm."""
 
     def __init__(self, folder, engine, place=None, kind=None, netlist=None):
         self.folder, self.engine, self.place, self.kind = folder, engine, place, kind
         self.netlist, self.rules = simlab.Netlist(netlist or self._find_netlist()), []
 
     def _find_netlist(self):
-        """ibsim ends when asked for ports that a switch has not. So it has them."""
+        """Makes the missing ports, as ibsim ends when they are queried."""
         if self.kind != WIDE:
             return NETLIST
         path = self.folder / "wide.net"
@@ -237,7 +237,7 @@ class Attempt:
         self.osm = None
 
     def sweep(self):
-        """A heavy sweep, whatever comes of it."""
+        """A heavy sweep, whatever its result."""
         mark = self.osm.mark()
         if self.osm.process.poll() is None:
             self.osm.hup()
@@ -250,14 +250,14 @@ class Attempt:
         self.turn(_ports(16) if self.kind == WIDE else lambda *_: [])
 
     def turn(self, rules):
-        """Answers are altered by rules(wire, place), and by no other rules any more."""
+        """Has rules(wire, place) alter answers, and no other rules."""
         for rule in self.rules:
             rule.off()
         self.rules = rules(self.wire, self.place)
 
     def wait(self, mark):
-        """Waits until OpenSM has come to rest, has ended or goes on and on. A sweep that
-        portmajor has wait is asked for."""
+        """Waits until OpenSM is idle, has ended or sweeps on and on. Requests a sweep that
+        portmajor delays."""
         osm, state = self.osm, State()
         last, since = None, time.monotonic()
         start, asked = since, False
@@ -271,7 +271,7 @@ class Attempt:
             swept = osm._swept(mark) is not None
             state.still = swept and time.monotonic() - since > QUIET_S
             if state.still and state.ended is None and not asked and osm.sweep_waits():
-                osm.hup()  # what is left belongs to this change, not to the next one
+                osm.hup()  # the rest belongs to this change, not to the next one
                 asked, state.still, since = True, False, time.monotonic()
             return (state.still or state.ended is not None
                     or time.monotonic() - start > PATIENCE_S)
@@ -310,7 +310,7 @@ def count(result, state):
 
 
 def describe(result):
-    """What became of it, in one cell."""
+    """The result, in one cell."""
     bad, well = result.bad, result.well
     if bad.ended is not None:
         return "opensm ends: " + (signal.Signals(-bad.ended).name if bad.ended < 0 else

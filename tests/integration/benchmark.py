@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What docs/benchmarks.md says, measured; or what has become worse than it says.
+"""Measures the figures of docs/benchmarks.md, or finds those that have become worse.
 
 Each fabric is simulated by ibsim and brought up by OpenSM on its first host, h0-1, with
 portmajor and with OpenSM's own engines, one after another. The wire tells the truth (see
@@ -14,16 +14,15 @@ With 40,960 hosts tables are not read back, which would take hours, updn alone i
 portmajor, with a cable, and OpenSM with portmajor is also restarted, replaced by its standby,
 and given one more pod. This takes most of an hour and 12 GiB.
 
-What was measured replaces what docs/benchmarks.json has of that fabric and engine;
-docs/benchmarks.md is written from it. With --compare nothing is written: portmajor's
-figures that are worse than those in docs/benchmarks.json are printed, each with the SM's
-place and what was lost, and the exit status is 1. Counts and loads must be the same or
-less. What depends on the machine is compared as a ratio to ftree's or to a memset in the
-same run (see TOLERANCE). What is worse is measured again, up to --tries times. Figures of
-OpenSM's engines that differ are printed as well, but are no reason for exit status 1: they
-do so with another OpenSM.
+The results replace those of the same fabric and engine in docs/benchmarks.json; docs/benchmarks.md
+is written from it. With --compare nothing is written: portmajor's figures that are worse than those
+in docs/benchmarks.json are printed, each with the place of the SM and the failed part, and the exit
+status is 1. Counts and loads must be the same or less. Figures that depend on the machine are
+compared as a ratio to ftree's or to a memset in the same run (see TOLERANCE). Worse figures are
+measured again, up to --tries times. Figures of OpenSM's engines that differ are printed as well,
+but do not cause exit status 1, as they differ with each OpenSM.
 
-With --throughput other things are measured, see throughput.py.
+With --throughput other figures are measured, see throughput.py.
 """
 
 import argparse
@@ -84,14 +83,14 @@ FIRST_LOAD, NO_NEWS = "first load", "sweep without news"
 RESTART, TAKEOVER, GROWTH = "restart", "standby takes over", "one more pod"
 # Of what is in benchmarks.json, beside the fabrics.
 THROUGHPUT, RUNS = "throughput", "runs"
-# Figures that benchmarks.json has only if they are others.
+# Figures that are in benchmarks.json only if they differ from these.
 USUAL = {"failed": None, "gave_up": False, "discoveries": 1}
 
 # Figures that are compared as they are: counts, and loads of tables.
 EXACT = ("lft_sets", "restoring", "least", "over_mean", "shift", "random", "load")
-# Figures compared by their ratio to the reference's: it is worse if it has grown by that
-# factor and by more than that. Times on the wire keep waits for timers and for threads that
-# had no processor, up to 0.2 s of them where others work.
+# Figures that are compared by their ratio to the reference's: one is worse if it has grown by that
+# factor and by more than that amount. Times on the wire include waits for timers and for threads
+# without a processor, up to 0.2 s of them on a busy machine.
 TOLERANCE = {"smps": (1.25, 0), "last_lft_smp": (1.5, 0.005), "floor_s": (1.5, 0.005),
              "last_lft_s": (2, 0.3), "up_s": (2, 0), "computing_ms": (2, 0.1),
              "active_smps": (1.5, 5), "up_cpu_s": (1.5, 0.1), "memory_mib": (1.1, 0)}
@@ -104,7 +103,7 @@ COMMAND, REPORT = pmlab.BUILD / "portmajor", pmlab.ROOT / "scripts" / "portmajor
 # ------------------------------------------------------------------- the machine
 
 def machine():
-    """Where and with what this was measured."""
+    """The place and the conditions of the measurement."""
     cpu = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     memory = int(re.search(r"^MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(),
                            re.M)[1])
@@ -144,7 +143,7 @@ def permutation_load(fabric, dump, seed):
 
 
 def cables(name, goal, lid, tables, links):
-    """(switch, port) of each cable between switches; empty if it does not arrive."""
+    """(switch, port) of each cable between switches; empty if the packet does not arrive."""
     way = []
     while len(way) < 16:
         port = tables[name][lid]
@@ -159,7 +158,7 @@ def cables(name, goal, lid, tables, links):
 
 
 def loads(fabric, folder):
-    """Of the tables in the switches now."""
+    """Of the tables that are in the switches now."""
     file = folder / "fabric.dump"
     fabric.dump(file, timeout=pmlab.TIMEOUT_S)
     walked = pmlab.walk(fabric.netlist.path, file, "--shifts", SHIFTS)
@@ -179,7 +178,7 @@ def memory_mib(process):
 
 
 def computing_ms(records):
-    """CPU time of the longest routing: with nothing out, before OpenSM sets tables (or their
+    """CPU time of the longest routing: while no SMP is out, before OpenSM sets tables (or their
     size in SwitchInfo); None if it sets none."""
     out, last, steps = 0, None, []
     for record in records:
@@ -192,7 +191,7 @@ def computing_ms(records):
 
 
 def up_ns(log):
-    """When the log says last that the subnet is up, by the monotonic clock."""
+    """The time of the last "SUBNET UP" in the log, by the monotonic clock."""
     lines = re.findall(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) .*-> SUBNET UP", log, re.M)
     hour, minute, second, us = map(int, lines[-1])
     then = ((hour * 60 + minute) * 60 + second) + us / 1e6
@@ -202,7 +201,7 @@ def up_ns(log):
 
 
 def figures(records, log, counted, engine):
-    """Of an event or a first load; `counted` is what simlab counted in it."""
+    """Figures of an event or a first load; `counted` is the result of simlab."""
     stamps = wiretime.virtual(records)
     sets = wiretime.lft_answers(stamps)
     up = up_ns(log)
@@ -247,8 +246,8 @@ def lose_once(osm, target, limit, folder):
 
 
 def lose(osm, target, tries, limit, folder):
-    """The first try that was discovered, and repaired, in one piece; else that with the
-    fewest LFT Sets."""
+    """The first try that was discovered, and repaired, in one piece; else the one with the fewest
+    LFT Sets."""
     results = []
     for _ in range(tries):
         lost, came, in_one_piece = lose_once(osm, target, limit, folder)
@@ -460,7 +459,7 @@ def run(options, tell, note):
 
 
 def read(file):
-    """What has been measured so far: {fabric: {engine or CORE: result}}."""
+    """The results so far: {fabric: {engine or CORE: result}}."""
     if not file.exists():
         return {}
     data = json.loads(file.read_text(encoding="ascii"))
@@ -476,7 +475,7 @@ def results_of(data):
 
 
 def pack(data):
-    """What benchmarks.json has: each date, machine and version once, and no USUAL figure."""
+    """The content of benchmarks.json: each date, machine and version once, and no USUAL figure."""
     runs, packed = [], copy.deepcopy(data)
     for result in results_of(packed):
         where = {key: result.pop(key) for key in ("date", "machine", "versions")}
@@ -501,7 +500,7 @@ def value(result, event, figure):
 
 
 def worse(name, old, new):
-    """(what is worse, what of the references differs): lines of text."""
+    """(worse figures, differing figures of the references): lines of text."""
     faults, notes = [], []
 
     def say(lines, engine, event, figure, before, after):
@@ -530,7 +529,7 @@ def worse(name, old, new):
 
 
 def ratios_worse(old, new, say):
-    """What depends on the machine, by the reference's of the same run."""
+    """Figures that depend on the machine, divided by the reference's of the same run."""
     def look(tolerance, was, now, *what):
         factor, least = tolerance
         if was and now and now > factor * was and now > was + least:
@@ -549,14 +548,15 @@ def ratios_worse(old, new, say):
 
 
 def whatif_ratio(results, event):
-    """CPU time of `portmajor whatif` by the memset; None without either."""
+    """CPU time of `portmajor whatif`, divided by the memset; None without either."""
     core = results.get(CORE, {"events": {}})
     cpu, memset = value(core, event, "cpu_s"), core.get("memset_ms")
     return cpu * 1e3 / memset if cpu and memset else None
 
 
 def ratio(results, event, figure):
-    """Ours by the reference's; None without either, or if a discovery begun anew is in it."""
+    """Our figure divided by the reference's; None without either, or if one has a discovery that
+    was begun anew."""
     if figure not in ("memory_mib", "computing_ms") and any(
             (value(results.get(e, {"events": {}}), event, "discoveries") or 1) > 1
             for e in (OURS, REFERENCE)):
@@ -599,7 +599,7 @@ whole fabric, and comes back. The wire between them keeps what real ports keep a
 
 
 def table(header, rows, texts=2):
-    """In Markdown; the first columns are text."""
+    """A table in Markdown; the first columns are text."""
     def line(cells):
         return "| " + " | ".join(cells) + " |\n"
     return line(header) + line(["---"] * texts + ["---:"] * (len(header) - texts)) + "".join(
@@ -817,12 +817,12 @@ def parse_args(argv):
     if options.tries < 1:
         parser.error("argument --tries: 1 or more")
     if options.compare and OURS in options.engines and REFERENCE not in options.engines:
-        options.engines.append(REFERENCE)  # what ours is compared by
+        options.engines.append(REFERENCE)  # the reference of our figures
     return options
 
 
 def compare(options, data, tell):
-    """Exit status. What is worse is measured again: it counts if it is worse each time."""
+    """Exit status. Worse figures are measured again: they count if they are worse each time."""
     fabrics, left = options.fabrics, None
     for _ in range(options.tries):
         new = {}

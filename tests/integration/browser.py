@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Chromium without a screen, spoken to over a pipe (--remote-debugging-pipe)."""
+"""Controls a Chromium without a screen over a pipe (--remote-debugging-pipe)."""
 
 import base64
 import fcntl
@@ -12,9 +12,9 @@ import subprocess
 import time
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
-TIMEOUT_S = 120  # for a page of megabytes on a machine that does other things as well
+TIMEOUT_S = 120  # for a page of megabytes on a busy machine
 
-# Text that is seen, its colour's contrast against its ground (WCAG 2), and how large it is.
+# Visible text, its colour's contrast with the background (WCAG 2), and its size.
 LEGIBILITY = """(() => {
 	const parse = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
 	const over = (top, under) => top.slice(0, 3).map((c, i) => c * top[3] + under[i] * (1 - top[3]));
@@ -43,7 +43,7 @@ LEGIBILITY = """(() => {
 	return found;
 })()"""
 
-# What sticks out at the right of the page. (A phone's innerWidth would grow with it.)
+# Elements that stick out at the right of the page. (A phone's innerWidth would grow with them.)
 TOO_WIDE = """(() => {
 	const width = document.documentElement.clientWidth;
 	const wide = Array.from(document.body.querySelectorAll("*"))
@@ -53,7 +53,7 @@ TOO_WIDE = """(() => {
 })()"""
 
 
-# Numbers that go on in the next line.
+# Numbers that are broken over two lines.
 BROKEN = """(() => {
 	const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (walk.nextNode()) {
@@ -66,7 +66,7 @@ BROKEN = """(() => {
 })()"""
 
 
-# Text that lies on other text, or on a switch of the tree.
+# Text that overlaps other text, or a switch of the tree.
 OVERLAPS = """(() => {
 	const boxes = [], found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (walk.nextNode()) {
@@ -91,7 +91,7 @@ OVERLAPS = """(() => {
 	return found;
 })()"""
 
-# Luminance of each colour in the key of heat maps, as it is seen.
+# Luminance of each colour in the key of heat maps, as displayed.
 STEPS = """(() => {
 	const parse = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
 	const part = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
@@ -105,7 +105,7 @@ STEPS = """(() => {
 
 
 class BrowserError(Exception):
-    """Chromium says no, or nothing."""
+    """Chromium reports an error, or does not answer."""
 
 
 class Browser:
@@ -147,7 +147,7 @@ class Browser:
         for fd in (self.to_write, self.to_read):
             os.close(fd)
         try:
-            self.process.wait(10)  # it ends when the pipe does
+            self.process.wait(10)  # Chromium ends when the pipe is closed
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -163,7 +163,7 @@ class Browser:
         return json.loads(message)
 
     def call(self, method, **params):
-        """A command's result; events meanwhile are kept."""
+        """The result of a command; events meanwhile are kept."""
         self.last += 1
         message = {"id": self.last, "method": method, "params": params}
         if self.session:
@@ -191,33 +191,33 @@ class Browser:
     # ------------------------------------------------------------------ a page
 
     def open(self, path, width=1280, dark=False):
-        """Waits until it is loaded and its script has run."""
+        """Opens a page, and waits until it is loaded and its script has run."""
         self.look(width, dark)
         self.events.clear()
         self.call("Page.navigate", url=pathlib.Path(path).as_uri())
         self.wait_for("Page.loadEventFired")
 
     def look(self, width=1280, dark=False, media="", height=1000):
-        """As a screen or paper (media "print") of a width in CSS pixels."""
+        """Sets the view: a screen or paper (media "print") of a width in CSS pixels."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 500)
         self.call("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def run(self, script):
-        """The value of an expression there."""
+        """The value of an expression in the page."""
         done = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         if "exceptionDetails" in done:
             raise BrowserError(done["exceptionDetails"]["exception"]["description"])
         return done["result"].get("value")
 
     def errors(self):
-        """What scripts complained of, or the page's policy."""
+        """Errors of scripts, or of the page's policy."""
         return [event["params"] for event in self.happened(
             "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")]
 
     def requests(self):
-        """Addresses that the page asked for, itself among them."""
+        """Addresses that the page requested, itself among them."""
         return [event["params"]["request"]["url"]
                 for event in self.happened("Network.requestWillBeSent")]
 

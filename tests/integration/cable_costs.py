@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The dearest cables of real fabrics, beside what OpenSM's engines send for the same ones.
+"""The most expensive cables of real fabrics, beside the costs of OpenSM's engines for the same
+ones.
 
-`portmajor whatif --all links` names the cables of each fabric that cost most LFT blocks.
-ibsim simulates the fabric, and OpenSM brings it up on its first host with updn, then with
-minhop; each of these cables is taken out and put back, and the LFT Sets on the wire that
-follow its loss are counted.
+`portmajor whatif --all links` names the cables of each fabric that cost most LFT blocks. ibsim
+simulates the fabric, and OpenSM brings it up on its first host with updn, then with minhop. Each of
+these cables is removed and put back, and the LFT Sets on the wire that follow its failure are
+counted.
 
 Prints the table; exit status 1 if a cable costs more than 1.2 times as much as with the
 cheaper of the two engines.
@@ -44,7 +45,7 @@ def list_dearest(path, manager, count):
 
 
 def count_sets(path, engine, targets, tell):
-    """LFT Sets after the loss of each cable alone."""
+    """LFT Sets after the failure of each cable alone."""
     sets = []
     with pmlab.Fabric(path) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
@@ -61,7 +62,7 @@ def count_sets(path, engine, targets, tell):
 
 
 def measure(real, folder, count, tell):
-    """The table's rows of a fabric, and how many of its cables are too dear."""
+    """The table's rows of a fabric, and the number of its cables that are too expensive."""
     path = real_fabrics.write(real, folder / f"{real.name}.net")
     netlist = simlab.Netlist(path)
     dearest = list_dearest(path, next(iter(netlist.hosts)), count)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What hosts that come and go all the time cost.
+"""The costs of hosts that come and go all the time.
 
-A director fabric (see `portmajor generate -h`) is simulated by ibsim, on a wire whose ports
-do as real ones (wire_truth.h), with OpenSM on the first host, routing with each engine in turn.
-Every few seconds the link of a host, drawn from all leaves, goes down; it is back after a while.
-In the middle a cable is lost and stays away.
+ibsim simulates a director fabric (see `portmajor generate -h`), on a wire with the ports of
+wire_truth.h; OpenSM runs on the first host, and routes with each engine in turn. Every few seconds
+the link of a host, drawn from all leaves, goes down; it returns after a while. In the middle a
+cable fails and stays down.
 
-Counted are all SMPs, and sweeps; `SA` is the longest time from a host's return to the first
-path record for it that another host is given, beside the time of one sweep of the quiet
-fabric; `part` is the first engine's SMPs as a part of
-each engine's; the cable's repair by portmajor has its queries and LFT Sets.
+All SMPs, and sweeps, are counted. `SA` is the longest time from a host's return until another host
+gets a path record for it, beside the time of one sweep of the quiet fabric; `part` is the first
+engine's SMPs as a part of each engine's; the repair of the cable by portmajor has its queries and
+LFT Sets.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Churn:
         self.down = set()
 
     def _ask(self):
-        """Asks the SA for the paths to hosts that are back."""
+        """Asks the SA for the paths to hosts that have returned."""
         if not self.unanswered:
             return
         hosts = list(self.unanswered)
@@ -55,14 +55,14 @@ class Churn:
             found = clients.path_lanes(self.fabric, ASKER, self.lids[SM],
                                        [(self.lids[ASKER], self.lids[host]) for host in hosts])
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            return  # OpenSM is too busy to answer, and they are asked for again
+            return  # OpenSM is too busy to answer: the query is repeated
         now = time.monotonic()
         for host, lane in zip(hosts, found):
             if lane >= 0:
                 self.longest = max(self.longest, now - self.unanswered.pop(host))
 
     def _take_down(self):
-        """A drawn host; returns it."""
+        """Takes a random host down, and returns it."""
         host = self.draw.choice([name for name in self.fabric.netlist.hosts
                                  if name not in self.down | {SM, ASKER}])
         self.fabric.lose(host)
@@ -76,7 +76,7 @@ class Churn:
         self.unanswered[host] = time.monotonic()
 
     def run(self):
-        """What OpenSM sent and logged."""
+        """The SMPs that OpenSM sent, and its log."""
         options, mark, begin = self.options, self.osm.mark(), time.monotonic()
         due = [(begin + i * options.every, "") for i in
                range(int(options.seconds / options.every))]
@@ -85,7 +85,7 @@ class Churn:
             wait = due[0][0] - time.monotonic() if due else ASK_S
             if wait > 0:
                 self._ask()
-                time.sleep(max(0.0, min(ASK_S, wait)))  # what is played
+                time.sleep(max(0.0, min(ASK_S, wait)))  # part of the scenario
                 continue
             when, name = heapq.heappop(due)
             if name == CABLE:
@@ -98,7 +98,7 @@ class Churn:
 
 
 def time_sweep(osm):
-    """Seconds of a sweep that finds nothing new."""
+    """The seconds of a sweep that finds nothing new."""
     offset, begin = osm.log_offset(), time.monotonic()
     osm.hup()
     osm.wait_subnet_up(offset, timeout=pmlab.TIMEOUT_S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What hosts of a simulated fabric ask the subnet manager.
+"""Requests of hosts of a simulated fabric to the subnet manager.
 
     ask(fabric, "h3-1", "saquery", "-g")     any program of infiniband-diags, on that host
     join(fabric, "h3-1", sm_lid, mgid)       joins a multicast group; leave() takes it back
@@ -9,9 +9,9 @@
     Multicast(fabric, "h3-1").faults(...)    follows tables read back from the switches
     Console(port).run("reroute")             OpenSM's console
 
-Requests travel through the simulated fabric by LID, so that answers come only if
-the tables of the switches are right. ibsim has no kernel that would put long answers
-(RMPP) together: of a list only what fits in the first 200 bytes arrives.
+Requests travel through the simulated fabric by LID, so answers come only if the tables of the
+switches are right. ibsim has no kernel that would put long answers (RMPP) together: of a list only
+the first 200 bytes arrive.
 """
 
 import collections
@@ -45,7 +45,7 @@ def run(fabric, host, *argv, cwd=None):
 
 
 def ask(fabric, host, *argv, cwd=None):
-    """What the program printed; it must succeed."""
+    """The output of a program, which must succeed."""
     done = run(fabric, host, *argv, cwd=cwd)
     if done.returncode:
         raise AssertionError(f"{argv} on {host}: {done.returncode} {done.stdout[-500:]}")
@@ -76,9 +76,9 @@ def join(fabric, host, sm_lid, mgid, pkey=0xFFFF, method=SET):
 
 
 def join_many(fabric, host, sm_lid, wanted):
-    """A host makes others full members, one after another: (MGID, port GUID) of each.
+    """Has a host make others full members, one after another: (MGID, port GUID) of each.
 
-    Returns the MLIDs. A few ms each are saved against join().
+    Returns the MLIDs. Saves a few ms each, compared with join().
     """
     text = "".join(f"{mgid:#x} {guid:#x}\n" for mgid, guid in wanted)
     done = subprocess.run([*PROGRAM, str(sm_lid)], check=False, text=True,
@@ -91,7 +91,7 @@ def join_many(fabric, host, sm_lid, wanted):
 
 
 def path_lanes(fabric, host, sm_lid, pairs):
-    """The SL that OpenSM gives the path of each pair of LIDs; -1: no path."""
+    """The SL that OpenSM gives to the path of each pair of LIDs; -1: no path."""
     done = subprocess.run([*PROGRAM, "lanes", str(sm_lid)], check=True, text=True,
                           env=environment(fabric, host), stdout=subprocess.PIPE,
                           input="".join(f"{slid} {dlid}\n" for slid, dlid in pairs),
@@ -138,7 +138,7 @@ class Multicast:
 
     _SWITCH = re.compile(r"Multicast mlids \S+ of switch .*\((.*)\):$")
     _ROW = re.compile(r"0x([0-9a-f]{4}) ")
-    _PORT_0, _COLUMNS = 12, 2  # in a row: where port 0 stands, and the next one after it
+    _PORT_0, _COLUMNS = 12, 2  # in a row: the position of port 0, and of the next one after it
 
     def __init__(self, fabric, host):
         self.cables = read_ports(fabric)
@@ -159,7 +159,7 @@ class Multicast:
         return {switch for switch, other in self.ports if other == mlid}
 
     def send(self, mlid, sender):
-        """Where a packet of this host goes: the hosts that get it, and what is wrong."""
+        """The way of a host's packet: the hosts that get it, and the errors."""
         start = self.cables[sender, 1]
         frontier, seen = [(start.peer, start.peer_port)], set()
         reached, faults = collections.Counter(), []
@@ -182,8 +182,8 @@ class Multicast:
         return reached, faults
 
     def faults(self, mlid, members, senders=None):
-        """What is wrong with a group: each member, or each of these senders, reaches the
-        others once, no one else."""
+        """The faults of a group: each member, or each of these senders, must reach each other
+        member once, and no other host."""
         faults = []
         for sender in senders or members:
             reached, wrong = self.send(mlid, sender)
@@ -228,6 +228,6 @@ class Console:
         return text[:-len(self.PROMPT)].decode(errors="replace")
 
     def run(self, command):
-        """What a command prints."""
+        """The output of a command."""
         self.socket.sendall(command.encode() + b"\n")
         return self._read()

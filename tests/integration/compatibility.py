@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Builds portmajor against other OpenSMs, compilers and libraries, and tries it.
+"""Builds portmajor against other OpenSMs, compilers and libraries, and tries the results.
 
-For each suite of Debian a root folder is made by debootstrap, from the mirror that this
-machine's apt sources name, and kept for the next time. In it the last commit of this
-checkout is built with warnings as errors (without, if that fails), the unit tests are
-run, and a few things are lost and brought back on ibsim (short_events.py), also with
-multicast groups: what is sent must be what `portmajor whatif` foretells. A root stays as debootstrap made it; what is
-built lies outside and is removed. Mounts are made in a mount namespace of their own, and
-go with it.
+debootstrap makes a root folder for each suite of Debian, from the mirror in this machine's apt
+sources; the folder is kept for the next time. In it the last commit of this checkout is built with
+warnings as errors (without, if that fails), the unit tests run, and a few parts fail and return on
+ibsim (short_events.py), also with multicast groups: the Sets must be those that `portmajor whatif`
+predicts. Builds lie outside the root and are removed. Mounts are made in a mount namespace of their
+own, and end with it.
 
-With --source the same is done on this machine with an OpenSM from a folder; the plugin
-built with this machine's own headers is then loaded into that opensm too, to see whether
-it is refused. If its version differs from this machine's, which is all that a package can
-name, its .deb is built and installed in a folder (dpkg --root), where it must be refused
-beside this machine's package opensm, and installed beside one of that OpenSM; the installed
-files then do the same once more.
+With --source the same is done on this machine with an OpenSM from a folder. The plugin built with
+this machine's own headers is then loaded into that opensm, too, which may refuse it. If the
+versions of the two OpenSMs differ (a package can name nothing else), the .deb of that build is
+installed in a folder (dpkg --root): beside this machine's package opensm it must be refused, beside
+one of that OpenSM installed; the installed files then pass the same trials.
 
 Prints the table; exit status 0 if all is well, else 1.
 """
@@ -66,7 +64,7 @@ chroot "$root" "$@"
 
 
 class Fault(Exception):
-    """Why something could not be made, built or tried."""
+    """An object could not be made, built or tried."""
 
 
 def say(text):
@@ -74,7 +72,7 @@ def say(text):
 
 
 def run(argv, log, **kwargs):
-    """What argv prints; all of that goes to the log, too. Fault if it fails."""
+    """The output of a command, which goes to the log, too. Fault if the command fails."""
     try:
         process = simlab.start_process(list(map(str, argv)), stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -100,7 +98,7 @@ def run(argv, log, **kwargs):
 
 @dataclasses.dataclass
 class Place:
-    """Where is built and tried: a suite's root folder, or this machine.
+    """The place of a build: a suite's root folder, or this machine.
 
     enter      argv prefix of what runs there
     checkout   the project's folder as seen there; builds go into it
@@ -121,7 +119,7 @@ class Place:
                         "PYTHONDONTWRITEBYTECODE": "1", **environ})
 
     def build(self, name, *options):
-        """Configures and builds a folder of that name; how many warnings there were."""
+        """Configures and builds a folder of that name; the number of warnings."""
         folder = self.checkout / name
         say(f"{self.name}: building {name}")
         self.run("cmake", "-S", self.checkout, "-B", folder,
@@ -130,7 +128,7 @@ class Place:
         return len(re.findall(r"^\S+: warning: ", told, re.M))
 
     def events(self, name, *options):
-        """What short_events.py tells of the plugin in that folder."""
+        """The report of short_events.py about the plugin in that folder."""
         told = self.run("python3", self.checkout / "tests/integration/short_events.py", *options,
                         PORTMAJOR_BUILD=str(self.checkout / name), **self.environ)
         return json.loads(told.splitlines()[-1])
@@ -147,7 +145,7 @@ def copy_checkout(work, log):
 # -------------------------------------------------------------------------- suites
 
 def find_mirror(log):
-    """The mirror of this machine's own release, as apt has it."""
+    """The mirror of this machine's own release, from apt's sources."""
     release = dict(line.split("=", 1) for line in
                    pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
     own = release.get("VERSION_CODENAME", "").strip('"')
@@ -166,7 +164,7 @@ def check_no_mounts(folder):
 
 
 def make_root(cache, suite, log):
-    """The root folder of a suite: that of the last time, if it has what is needed."""
+    """The root folder of a suite: the last one, if it has all that is needed."""
     root, stamp = cache / suite, cache / suite / "etc" / "portmajor-packages"
     if stamp.is_file() and stamp.read_text() == PACKAGES:
         return root
@@ -193,7 +191,7 @@ def make_root(cache, suite, log):
 def open_suite(cache, suite, work, log):
     root = make_root(cache, suite, log)
     made = datetime.date.fromtimestamp((root / "etc" / "portmajor-packages").stat().st_mtime)
-    # --net: simulators in two pid namespaces could else take the same socket name.
+    # --net: otherwise simulators in two pid namespaces could take the same socket name.
     return Place(f"Debian {suite}", log, str(made),
                  [*NAMESPACES, "--net", "sh", "-c", ENTER, "sh", root, work],
                  pathlib.Path("/mnt"))
@@ -202,7 +200,7 @@ def open_suite(cache, suite, work, log):
 # ------------------------------------------------------------------ OpenSM's source
 
 def check_source(folder):
-    """Fault unless it has OpenSM's source, and OpenSM was built there."""
+    """Fault unless the folder has OpenSM's source, and OpenSM was built there."""
     try:
         is_opensm = "AC_INIT(opensm," in (folder / "configure.ac").read_text(errors="replace")
     except OSError:
@@ -237,8 +235,8 @@ class Result:
     build: str = "-"
     unit: str = "-"
     events: list = dataclasses.field(default_factory=list)
-    foreign: str = ""  # what became of a plugin built for another OpenSM
-    package: str = ""  # what became of the .deb for that OpenSM
+    foreign: str = ""  # the fate of a plugin built for another OpenSM
+    package: str = ""  # the fate of the .deb for that OpenSM
     fault: str = ""
 
     def note_events(self, told):
@@ -250,7 +248,7 @@ class Result:
         self.fault = "; ".join(faults)
 
     def cells(self):
-        """Each thing lost: Sets when it goes and comes, those foretold in brackets."""
+        """Each failed part: Sets when it fails and returns, the predicted ones in brackets."""
         counts = {}
         for event in self.events:
             name, _, verb = event["name"].rpartition(" ")
@@ -281,7 +279,7 @@ def build_strictly(place, result):
 
 
 def try_foreign(place):
-    """What the folder's opensm says of a plugin that was built for this machine's own."""
+    """The reaction of the folder's opensm to a plugin that was built for this machine's own."""
     if not HEADERS.is_file():
         return ""
     own = re.search(r'OSM_VERSION "(.*)"', HEADERS.read_text())[1]
@@ -314,7 +312,7 @@ def make_opensm(place, source, version):
 
 
 def make_database(root):
-    """A folder in which dpkg sees the packages of this machine, but nothing of ours."""
+    """A folder in which dpkg sees the packages of this machine, but none of ours."""
     admin = root / "var" / "lib" / "dpkg"
     for name in ("info", "updates", "triggers"):
         (admin / name).mkdir(parents=True)
@@ -325,7 +323,7 @@ def make_database(root):
 
 
 def try_package(place, result, build):
-    """The .deb of that build: where it can be installed, and whether it works there."""
+    """Tries the .deb of that build: where it can be installed, and whether it works there."""
     source, root = place.include.parent, place.checkout / "root"
     place.run("cpack", "--config", place.checkout / build / "CPackConfig.cmake", "-G", "DEB",
               "-B", place.checkout / "deb")
@@ -439,7 +437,7 @@ both. To build for an OpenSM in another folder: `cmake -DOPENSM_INCLUDE=DIR/incl
 
 
 def format_table(results):
-    """The table, without columns that are the same in all rows: these stand before it."""
+    """The table. Columns that are the same in all rows stand before it instead."""
     rows = [result.cells() for result in results]
     same = {i for i in range(1, len(HEADER) - 1)
             if len(rows) > 1 and len({row[i] for row in rows}) == 1}
@@ -499,7 +497,7 @@ def check_arguments(args):
 
 @contextlib.contextmanager
 def open_cache(cache):
-    """Keeps others out, and removes what a run that was killed has left."""
+    """Locks the folder, and removes the rest of a run that was killed."""
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / "lock", "w", encoding="ascii") as lock:
         try:

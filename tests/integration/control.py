@@ -13,7 +13,7 @@ def path_of(cache):
 
 
 def requests_of(cache):
-    """What is in the file; none, if it is not there."""
+    """The content of the file; empty if there is none."""
     path = pmlab.kept(cache, "requests")
     return json.loads(path.read_text("utf-8")) if path.exists() else {
         "number": 0, "drains": [], "releases": [], "rebalance": None, "acknowledged": []}
@@ -34,7 +34,7 @@ class Client:
     def __init__(self, cache, timeout=pmlab.TIMEOUT_S):
         self.socket = socket.socket(socket.AF_UNIX)
         folder = os.open(path_of(cache).parent, os.O_PATH)
-        try:  # whatever the length of the path
+        try:  # however long the path is
             self.socket.connect(f"/proc/self/fd/{folder}/control")  # waits for its turn
         finally:
             os.close(folder)
@@ -72,7 +72,7 @@ def ask(cache, request, **members):
 
 
 def write(cache, port=1, **members):
-    """A folder of a port that no OpenSM uses, with this file; the folder."""
+    """Makes a folder with this file, of a port that no OpenSM uses; returns the folder."""
     folder = cache / f"portmajor.{port:016x}"
     folder.mkdir(exist_ok=True)
     if members:
@@ -83,6 +83,6 @@ def write(cache, port=1, **members):
 
 
 def drain(guid, port, name, **members):
-    """A drain of the file."""
+    """A drain, as in the file."""
     return {"guid": f"{guid:#018x}", "name": name, "port": port, "number": 1, "since": 7,
             "by": None, "reason": None, **members}

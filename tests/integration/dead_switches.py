@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What early repair does when switches die: on a wire where the dead do not answer.
+"""Early repair when switches die, on a wire where dead switches do not answer.
 
-A director fabric of 648 hosts, twice: with early repair and without. The same switches
-die on one, then on the other; a question to them comes back after OpenSM's time-outs.
-For each pair of runs are printed the seconds from the death to the last SUBNET UP and the
-host pairs cut off times seconds until the last block, and at the end the medians.
+A director fabric of 648 hosts, twice: with early repair and without. The same switches die in one,
+then in the other; a query to them comes back after OpenSM's time-outs. For each pair of runs the
+results are the seconds from the death to the last SUBNET UP, and the pairs of hosts cut off times
+seconds until the last block; the medians are printed at the end.
 
     dead_switches.py --dead 1 2 6 30 --runs 5 [--last-traps] [--seed N]
 
-With a seed any so many switches die, others in each run.
-The dead switches' own traps are lost; with --last-traps each sends one as it
-dies.
+With a seed the switches are drawn, others in each run. The dead switches' own traps are lost; with
+--last-traps each sends one as it dies.
 """
 
 import argparse
@@ -28,23 +27,23 @@ import simlab
 import wire
 import wiretime
 
-# What dies, by the number of switches. OpenSM's ways to most others lead through the
-# first of them. All are dead before the first trap is heard: what dies in the middle of a
-# discovery can cost OpenSM a minute, with any way of routing.
+# The switches that die, by their number. OpenSM's paths to most others lead through the first of
+# them. All are dead before the first trap arrives: a death in the middle of a discovery can cost
+# OpenSM a minute, with any engine.
 DEAD = {1: "s0-line0", 2: "s[01]-line0", 6: "s[01]-*", 30: "s?-*"}
-HOST = "h0-1"  # of the manager
+HOST = "h0-1"  # of the subnet manager
 
 
 @dataclasses.dataclass
 class Death:
     """One event."""
     up_s: float  # to the last SUBNET UP
-    pair_s: float  # host pairs cut off times seconds
-    left: int  # host pairs that stay cut off
+    pair_s: float  # pairs of hosts cut off times seconds
+    left: int  # pairs of hosts that stay cut off
     smps: int
     failed_sweeps: int
     gave_up: int
-    unanswered: int  # questions of the repair
+    unanswered: int  # Gets of the repair
     links_down: int  # that it found
     repair_blocks: int
     said: str = dataclasses.field(repr=False, default="")  # by the plugin, meanwhile
@@ -73,7 +72,7 @@ class Side(pmlab.Started):
         return pmlab.Dump(self.dump_path)
 
     def _up_times(self, log):
-        """Monotonic times of SUBNET UP; the log has local time to the microsecond."""
+        """Monotonic times of SUBNET UP; the log has local times to the microsecond."""
         offset = time.time() - time.monotonic()
         year = datetime.datetime.now().year
         for m in re.finditer(r"^(\w+ +\d+ [\d:]+) (\d+) \[\w+\] \w+ -> SUBNET UP", log, re.M):
@@ -96,12 +95,12 @@ class Side(pmlab.Started):
         for target in targets:
             self.fabric.lose(target)
         self.wire.wait_held()
-        if last_traps:  # ibsim's own would find no way any more
+        if last_traps:  # traps of ibsim itself would find no path any more
             self.wire.storm(len(names), [before.lids[name] for name in names])
         self.wire.release()
         osm.settle(mark, timeout=pmlab.TIMEOUT_S)
         log = osm.log(mark.log_offset)
-        # The times of the run itself: here questions that time out take their time.
+        # The times of the run itself: here an SMP that times out takes its time.
         stamps = [wiretime.Stamp(r, r.ns / 1e9 - start) for r in self.wire.records()]
         reach = wiretime.Reach(self.fabric, before, guids)
         pair_s, left = wiretime.pair_seconds(reach, wiretime.lft_answers(stamps))
@@ -128,7 +127,7 @@ def median(deaths, field):
 
 
 def choose(netlist, dead, chance):
-    """Any so many switches but the manager's."""
+    """Draws so many switches, but not the subnet manager's."""
     (home, _), = netlist.nodes[HOST].ports.values()
     return chance.sample([name for name in netlist.switches if name != home], dead)
 
@@ -136,7 +135,7 @@ def choose(netlist, dead, chance):
 def compare(sides, dead, runs, last_traps, tell=lambda text: None, chance=None):
     """Paired runs; the Deaths with early repair and those without.
 
-    With chance, a random.Random, any so many switches die.
+    With chance, a random.Random, the switches that die are drawn.
     """
     pairs = []
     for _ in range(runs):

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Failures in a simulated fabric: what portmajor sends, and what others would.
+"""Failures in a simulated fabric: the Sets of portmajor, and those of other engines.
 
-A director fabric (see `portmajor generate -h`) is simulated by ibsim; OpenSM runs
-on its first host, h0-1, with the plugin. Then a spine chassis, a cable and a host
-are lost and brought back. After each event
+ibsim simulates a director fabric (see `portmajor generate -h`); OpenSM runs on its first host,
+h0-1, with the plugin. Then a spine chassis, a cable and a host fail and return. After each event
 
  - the LFT Sets on the wire are counted (madcount) and compared with what the
    plugin logged as sent and as acknowledged, with the least for the changed entries, and, for
    losses, with what `portmajor whatif` foretells;
  - the tables are read back from the simulated switches and every pair is walked.
 
-OpenSM's own engines then get the same fabric and the same events. Exit status 0
-if everything agrees and every pair was delivered, else 1.
+OpenSM's own engines then get the same fabric and the same events. Exit status 0 if all numbers
+agree and every pair was reached, else 1.
 """
 
 import argparse
@@ -30,8 +29,8 @@ import simlab
 LEAVES = {648: 36, 5832: 324, 11664: 648}
 STOCK_ENGINES = ("ftree", "updn", "minhop")
 
-# What is lost: the event's name in the table, simlab's target, and whether it is a
-# host, which must cost nothing. The SM is on h0-1, so its leaf is leaf0.
+# The parts that fail: the event's name in the table, simlab's target, and whether it is a host,
+# which must cost nothing. The SM is on h0-1, so its leaf is leaf0.
 TARGETS = (
     ("chassis s0", "s0-*", False),
     ("cable leaf5[20] to chassis s1", "leaf5:20", False),
@@ -41,7 +40,7 @@ TARGETS = (
 
 @dataclasses.dataclass
 class Scene:
-    """A fabric and what happens in it; OpenSM runs on its first host.
+    """A fabric and its events; OpenSM runs on its first host.
 
     targets  as TARGETS: each is lost and comes back
     late     (name, simlab's target) of cables that are not there when OpenSM starts;
@@ -76,12 +75,12 @@ class Scene:
             yield fabric
 
     def whatif(self, target, manager):
-        """What the command foretells for a failure."""
+        """The prediction of the command for a failure."""
         return pmlab.whatif(self.early or self.netlist, target, manager=manager, lmc=self.lmc)
 
     # A plan that has grown is not the plan made from the whole netlist.
     def walk(self, lab):
-        """What `walk` finds, and what is wrong with it."""
+        """The result of `walk`, and its faults."""
         plan = not self.late
         walked = lab.walk("-m", str(self.lmc))
         return walked, pmlab.walk_faults(walked, plan)
@@ -98,7 +97,7 @@ def event_name(verb, name):
 
 
 class Progress:
-    """Tells on stderr what is going on."""
+    """Reports the progress on stderr."""
 
     def __init__(self):
         self.start = time.monotonic()
@@ -112,7 +111,7 @@ def number(value):
 
 
 class Row:
-    """One event: what was counted, and what does not agree."""
+    """One event: the counts, and their disagreements."""
 
     def __init__(self, name):
         self.name, self.event, self.predicted, self.walked = name, None, None, None
@@ -153,7 +152,7 @@ class Row:
             self.fell_back.add(engine)
 
     def stock_cells(self):
-        """The counts of OpenSM's engines; * where one gave up and minhop stepped in."""
+        """The counts of OpenSM's engines; * where one gave up and minhop took over."""
         return [number(self.stock.get(engine)) + ("*" if engine in self.fell_back else "")
                 for engine in STOCK_ENGINES]
 
@@ -241,7 +240,7 @@ def run(args, folder, tell):
 
 
 def tidy(folder):
-    """Leaves logs and counts, and drops what is large."""
+    """Keeps logs and counts, and removes large files."""
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix in (".dump", ".net", ".out", ".fdbs"):
             path.unlink()

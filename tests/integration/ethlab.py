@@ -6,10 +6,10 @@
         lab.hosts["h0-0"].udp()
 
 The cables of a netlist are veths, its switches bridges of one ovs-vswitchd in user space, in a
-namespace of their own; each host has a namespace with one device, e0 (netns.py). With this
-process, however it ends, go all of it: the daemons, the namespaces and their veths.
-Switches are set up with the files that `portmajor-vlan plan` writes, hosts with
-portmajor-vlan. Labs run side by side. Nothing waits blindly.
+namespace of their own; each host has a namespace with one device, e0 (netns.py). When this process
+ends, in whatever way, all of it ends: the daemons, the namespaces and their veths. Switches are set
+up with the files that `portmajor-vlan plan` writes, hosts with portmajor-vlan. Labs run side by
+side. Every wait has a condition.
 """
 
 import collections
@@ -30,8 +30,8 @@ import pmlab
 import simlab
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
-PORT_NAME = "{switch}-{port}"  # of switches: short enough for a device
-OURS = 0x88B5  # the EtherType of frames that tests make up: for local experiments
+PORT_NAME = "{switch}-{port}"  # of switches: short enough for a device's name
+OURS = 0x88B5  # the EtherType of made-up frames: for local experiments
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 PROGRAMS = ("ip", "tc", "ethtool", "iperf3", "ovsdb-tool", "ovsdb-server", "ovs-vswitchd",
             "ovs-vsctl", "ovs-appctl")
@@ -45,7 +45,7 @@ class LabError(Exception):
 
 
 def run(argv, **kwargs):
-    """The output of a program; LabError, with what it said, if it fails."""
+    """The output of a program; LabError with its messages if it fails."""
     done = subprocess.run([str(word) for word in argv], text=True, capture_output=True,
                           check=False, **kwargs)
     if done.returncode:
@@ -61,7 +61,7 @@ def bytes_of(mac):
 
 
 class Net(netns.Namespace):
-    """A namespace with commands that fail loudly."""
+    """A namespace in which a failed command raises an error."""
 
     def run(self, *argv, **kwargs):
         with self.inside():
@@ -90,7 +90,7 @@ class Host(Net):
             run(["ethtool", "-K", "e0", "tx", "off"])
 
     def udp(self, port=5000):
-        """A UDP socket at its address, that does not wait."""
+        """A UDP socket at its address that does not block."""
         with self.inside():
             end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         end.bind((self.ip, port))
@@ -98,7 +98,8 @@ class Host(Net):
         return end
 
     def raw(self, kind=OURS, bypass=False):
-        """A socket for frames of an EtherType; `bypass`: past the queues, and so the program."""
+        """A socket for frames of an EtherType; `bypass`: past the queues, and so past the program.
+        """
         with self.inside():
             end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(kind))
             end.bind(("e0", kind))
@@ -108,7 +109,7 @@ class Host(Net):
         return end
 
     def frame(self, to, text, kind=OURS):
-        """A frame of the least length from here, with text."""
+        """A frame of minimum length from this host, with text."""
         head = bytes_of(to) + bytes_of(self.mac) + kind.to_bytes(2, "big")
         return (head + text.encode()).ljust(60, b"\0")
 
@@ -118,7 +119,7 @@ class Host(Net):
 
 
 def texts(end):
-    """The frames of OURS that have come to a socket of Host.raw, as (sender's MAC, text)."""
+    """The frames of OURS that a socket of Host.raw has received, as (sender's MAC, text)."""
     found = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -137,7 +138,7 @@ class Seen(NamedTuple):
 
 
 class Tap:
-    """What the switches of a lab receive from now on."""
+    """The frames that the switches of a lab receive from now on."""
 
     def __init__(self, lab):
         self._ports = {name: port for port, name in lab.devices.items()}
@@ -168,7 +169,7 @@ class Tap:
 
 
 def received(text):
-    """{device: frames that it has received}, of the text of /proc/net/dev."""
+    """{device: frames received}, from the text of /proc/net/dev."""
     return {name: int(count) for name, count in re.findall(r"(?m)^ *(\S+): *\d+ +(\d+)", text)}
 
 
@@ -196,7 +197,8 @@ def pair_vlan(table, one, other):
 
 
 def plan(netlist, folder, plain=(), lose=(), old=None):
-    """Has portmajor-vlan plan VLANs for switches and hosts of a Lab into a folder, which it returns.
+    """Has portmajor-vlan plan VLANs for switches and hosts of a Lab into a folder, and returns the
+    folder.
 
     plain   hosts without the program
     lose    what is lost, as `--fail` has it
@@ -217,7 +219,7 @@ def plan(netlist, folder, plain=(), lose=(), old=None):
 
 
 def lost_cables(lab, lost):
-    """The cables that names of `--fail` take away: switches, or leaf0[5]."""
+    """The cables that fail with these names of `--fail`: switches, or leaf0[5]."""
     found = set()
     for name in lost:
         words = re.fullmatch(r"(.*)\[(\d+)\]", name)
@@ -296,7 +298,7 @@ class Lab:
             self.limit(self.rate)
 
     def limit(self, rate):
-        """Limits all cables, both ways; queues bridge 100 ms in which nobody has a processor."""
+        """Limits all cables, both ways; queues bridge 100 ms without a processor."""
         how = f"root tbf rate {rate} burst 5kb latency 100ms"
         self.net.run("tc", "-batch", "-", input="\n".join(
             f"qdisc replace dev {name} {how}" for name in self.devices.values()))
@@ -309,7 +311,7 @@ class Lab:
                 if self.netlist.nodes[end[0]].ports[end[1]][0] not in self.hosts}
 
     def set_cables(self, cables, state):
-        """Takes cables "down", or "up" again."""
+        """Sets cables "down", or "up" again."""
         self.net.run("ip", "-batch", "-", input="\n".join(
             f"link set {self.devices[end]} {state}" for cable in cables for end in cable))
 
@@ -358,17 +360,17 @@ class Lab:
                    env=self._environment())
 
     def taken(self):
-        """How many frames the switches have received and dealt with since their start."""
+        """The number of frames that the switches have received and handled since their start."""
         return sum(map(int, re.findall(r"(?:hit|missed):(\d+)", self.appctl("dpctl/show"))))
 
     def received(self):
-        """{device in the switches' namespace: frames that it has received}."""
+        """{device in the switches' namespace: frames received}."""
         with self.net.inside():
             text = pathlib.Path("/proc/thread-self/net/dev").read_text(encoding="ascii")
         return received(text)
 
     def _add_bridges(self):
-        # By default Open vSwitch takes away queues that others have made.
+        # By default Open vSwitch removes queues that others have made.
         words = ["--", "--id=@noop", "create", "qos", "type=linux-noop"]
         for switch in self.netlist.switches:
             words += ["--", "add-br", switch, "--", "set", "bridge", switch,
@@ -399,7 +401,7 @@ class Lab:
         return dict(trees)
 
     def learnt(self, switch):
-        """{(VLAN, MAC): device} of what a switch has learnt."""
+        """{(VLAN, MAC): device} that a switch has learnt."""
         numbers = {}
         for line in self.appctl("dpif/show").splitlines():
             words = re.match(r"\s+(\S+) (\d+)/", line)
@@ -421,7 +423,8 @@ class Lab:
                 self.vlan(name, "load", table or pathlib.Path(self.plan) / "hosts")
 
     def update(self, what, path):
-        """portmajor-vlan `what` (replace, update) with a file on all hosts that have it."""
+        """Runs portmajor-vlan `what` (replace, update) with a file on all hosts that have the
+        program."""
         for name, host in self.hosts.items():
             if host.is_loaded:
                 self.vlan(name, what, path)
@@ -445,7 +448,7 @@ def loader():
 
 
 def has_bpf():
-    """Whether it was built with what loads the program."""
+    """Whether portmajor-vlan was built with the code that loads the program."""
     return "built without BPF" not in pmlab.run_vlan("show", "lo").stderr
 
 
@@ -461,7 +464,7 @@ def mac_indices(netlist):
 # ------------------------------------------------------- what this machine cannot do
 
 def missing():
-    """Why no lab can run here, found out by trying; None if one can."""
+    """The reason why no lab can run here, found by trying; None if one can."""
     for name in PROGRAMS:
         if not shutil.which(name):
             return f"{name} is not installed"
@@ -475,7 +478,7 @@ def missing():
 
 
 def _missing_inside(net):
-    """The same, of what the kernel does in a namespace."""
+    """The same, for the kernel's functions in a namespace."""
     tries = (("there are no veths here", ("ip link add e0 type veth peer name e1",
                                           "ip link set e0 address 02:00:00:00:00:01 up")),
              ("links cannot be limited here",

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The fullest cables of real fabrics, as a table of docs/fabrics.md.
 
-Each fabric of sim-topologies/real is simulated by ibsim and brought up by OpenSM, with
-portmajor and with OpenSM's own engines; then a spine is lost. Each time the tables are
-read back, and every host sends a flow to every other one. Aggregation nodes are no hosts
-here.
+ibsim simulates each fabric of sim-topologies/real, and OpenSM brings it up, with portmajor and with
+OpenSM's own engines; then a spine fails. Each time the tables are read back, and every host sends a
+flow to every other one. Aggregation nodes are no hosts here.
 
-Prints the table; exit status 0 unless portmajor's fullest cable of a level and direction
-has over LIMIT times the flows that it has with the best of the others.
+Prints the table; exit status 0 unless portmajor's fullest cable of a level and direction has over
+LIMIT times the flows of that of the best other engine.
 """
 
 import argparse
@@ -31,7 +30,7 @@ MARKERS = "<!-- fabric-balance: begin -->\n", "<!-- fabric-balance: end -->\n"
 
 
 def without_aggregation(dump, path):
-    """The Dump without LIDs of aggregation nodes, which `check` takes for end ports."""
+    """The Dump without the LIDs of aggregation nodes, which `check` would take for end ports."""
     records = dump.read_text(encoding="ascii", errors="replace").split("\n\n")
     path.write_text("\n\n".join(
         re.sub(r" lid \d+ ", " lid 0 ", record) if re.match(r'\w+ \d+ "agg', record) else record
@@ -48,7 +47,8 @@ def find_fullest(netlist, fabric, folder):
 
 
 def run_engine(netlist, engine, spine, folder):
-    """Whether the engine gave up, and the fullest cables in whole and without a spine."""
+    """Whether the engine gave up, and the fullest cables in the whole fabric and without a spine.
+    """
     start = pmlab.open_sm if engine == "portmajor" else simlab.OpenSM
     with pmlab.Fabric(netlist) as fabric, start(fabric, engine=engine) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What events cost in every kind of fabric, as the table of docs/fabrics.md.
+"""The costs of events in every kind of fabric, as the table of docs/fabrics.md.
 
-Each fabric is simulated by ibsim and brought up by OpenSM on its first host, with
-portmajor and then with OpenSM's own engines, one after another. In each of them the
-same things are lost and brought back, and the LFT Sets on the wire are counted. All
-is held against what the plugin logs and what `portmajor whatif` foretells, and every
-pair is walked, as in scripts/demo. Two fabrics are worked on at a time.
+ibsim simulates each fabric, and OpenSM brings it up on its first host, with portmajor and then with
+OpenSM's own engines, one after another. With each of them the same parts fail and return, and the
+LFT Sets on the wire are counted. The counts are compared with the plugin's log and with the
+prediction of `portmajor whatif`, and every pair is walked, as in scripts/demo. Two fabrics run at a
+time.
 
-Prints the table; exit status 0 if everything agrees, else 1.
+Prints the table; exit status 0 if all numbers agree, else 1.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import pmlab
 import real_fabrics
 import simlab
 
-# Most of the time goes into waiting until OpenSM has nothing left to do.
+# Most of the time is spent in waiting until OpenSM is idle.
 JOBS = 2
 
 DOCUMENT = pmlab.ROOT / "docs" / "fabrics.md"
@@ -35,9 +35,8 @@ MARKERS = "<!-- fabric-costs: begin -->\n", "<!-- fabric-costs: end -->\n"
 REAL_MARKERS = "<!-- fabric-costs --real: begin -->\n", "<!-- fabric-costs --real: end -->\n"
 
 # A kind of fabric: arguments of `portmajor generate`, a function of odd_netlists or one of
-# real_fabrics, what is lost in it, and what comes late (as in demo.Scene). Nothing that is
-# lost is beside the manager's leaf.
-# stale: as in demo.Scene.
+# real_fabrics, the parts that fail in it, and those that come late (as in demo.Scene). No failed
+# part is beside the subnet manager's leaf. stale: as in demo.Scene.
 Kind = collections.namedtuple("Kind", "name source targets lmc late stale", defaults=(0, (), 0))
 
 EVEN = ("two-level", 36, 18, 18, 1)
@@ -73,7 +72,7 @@ DIRECTOR_324 = Kind("directors, 324 leaves", ("director", 324), DIRECTOR_TARGETS
 
 
 def describe(netlist, target):
-    """What the table calls one of simlab's targets."""
+    """The name of one of simlab's targets in the table."""
     name, colon, port = target.rpartition(":")
     if colon:
         peer, peer_port = netlist.nodes[name].ports[int(port)]
@@ -153,7 +152,7 @@ def describe_load(ratio):
 
 
 def describe_counts(row):
-    """A row's cells behind the event: those with loads, in brackets, apart from the others."""
+    """A row's cells behind the event: those with loads, in brackets, and the others."""
     counts = [demo.number(row.event.wire), *row.stock_cells()]
     wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
                     in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
@@ -162,7 +161,8 @@ def describe_counts(row):
 
 
 def repeats(before, lost, back):
-    """Whether a return costs what the loss did, and leaves marks and loads as before both."""
+    """Whether a return costs as much as the failure did, and leaves marks and loads as before both.
+    """
     def count(cell):
         return cell.split()[0].rstrip("*")
 
@@ -175,7 +175,7 @@ def repeats(before, lost, back):
 
 
 def merge_returns(rows):
-    """Rows of an event and its cells: a return that repeats the loss has none of its own."""
+    """Rows of an event and its cells: a return that repeats the failure has no row of its own."""
     merged, start = [], None
     for name, cells in rows:
         what, _, verb = name.rpartition(" ")
@@ -190,7 +190,8 @@ def merge_returns(rows):
 
 
 def format_table(results):
-    """The table in Markdown; a fabric stands in its first row, events that cost nothing nowhere."""
+    """The table in Markdown; a fabric is named in its first row, events that cost nothing are left
+    out."""
     lines = [HEADER, []]
     for result in results:
         about = describe_fabric(result)
@@ -208,7 +209,7 @@ def format_table(results):
 
 
 def update(path, table, markers):
-    """Replaces what stands between the marker lines."""
+    """Replaces the text between the marker lines."""
     text = path.read_text(encoding="ascii")
     before, begin, rest = text.partition(markers[0])
     _, end, after = rest.partition(markers[1])

@@ -2,27 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """How long hosts wait for new forwarding tables after a failure.
 
-A director fabric (see `portmajor generate -h`) is simulated by ibsim. A cable and a
-spine chassis are lost with OpenSM on its first host, h0-1, routing with
+ibsim simulates a director fabric (see `portmajor generate -h`). A cable and a spine chassis fail
+with OpenSM on the first host, h0-1, routing with
 
  - portmajor and its early repair,
  - portmajor with `early_repair no`,
  - OpenSM's own engines.
 
-What OpenSM sends is recorded, and the record is given the times of a wire (see
-wiretime.py). For each failure are printed the SMPs sent up to the last LFT Set, and the
-seconds from the first trap until it is acknowledged: with OpenSM computing in no time
-("CPU 0") and in the CPU time that it used here ("CPU here"). On a busy machine both are
-longer: OpenSM waits while nothing is out, and has fewer out than it might. What no
-machine makes shorter is the SMPs' time on the wire ("floor": those that are answered, as
-many at a time as may be out). An early repair that is not the soonest, even beside the others'
-floor, is an error.
+OpenSM's SMPs are recorded, and the record gets the times of a wire (see wiretime.py). For each
+failure the result is the number of SMPs up to the last LFT Set, and the seconds from the first trap
+until this Set is acknowledged: with OpenSM computing in no time ("CPU 0") and in the CPU time that
+it used here ("CPU here"). On a busy machine both are longer: OpenSM waits while no SMP is out, and
+has fewer SMPs out than it might. No machine makes the SMPs' time on the wire shorter ("floor":
+those that are answered, as many at a time as may be out). It is an error if early repair is not the
+fastest, also compared with the others' floor.
 
-With --during-sweep, OpenSM sweeps already, for a host that left, when the cable or the
-chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the failure to
-the last LFT Set, and in brackets those of them that are portmajor's own questions and Sets.
-With --paced one leaves every 265 us from that host's leaving on, and times are told. The wire
-may be busy otherwise:
+With --during-sweep, OpenSM is in a sweep, for a host that left, when the cable or the chassis
+fails: after so much of that sweep's SMPs. The result is the number of all SMPs from the failure to
+the last LFT Set, and in brackets that of portmajor's own Gets and Sets. With --paced an SMP leaves
+every 265 us from that host's leaving on, and times are printed. The wire may be busy with other
+SMPs:
 
  --queries 64  so many PathRecord queries of a host are outstanding at any time
  --dead        a chassis hangs: its links stay up and it answers nothing. The sweep finds
@@ -31,9 +30,9 @@ may be busy otherwise:
                portmajor's repairs, if these left nothing to the sweep
  --standby     a second OpenSM polls the first; that it takes over is an error
 
-Traps that come while OpenSM discovers make it begin anew, which depends on the machine
-too. Each failure is tried until it is discovered once, at most --tries times; the try with
-the fewest SMPs counts.
+Traps that come while OpenSM discovers make it begin anew, which depends on the machine, too. Each
+failure is tried until it is discovered once, at most --tries times; the try with the fewest SMPs
+counts.
 """
 
 import argparse
@@ -57,15 +56,15 @@ TRIES = 5
 EARLY, LATE = "portmajor", "portmajor, early_repair no"
 ENGINES = ("ftree", "updn", "minhop")
 LOSSES = {"cable": "leaf5:20", "chassis": "s1-*"}
-SHARES = 0, .1, .4, .75, .95  # of a sweep's SMPs; 0: OpenSM rests
+SHARES = 0, .1, .4, .75, .95  # of a sweep's SMPs; 0: OpenSM is idle
 LEAVING = "h7-3"
 ASKING = "h9-2"
-STANDBY = "h0-2"  # on the manager's leaf: no loss cuts its way to that one
+STANDBY = "h0-2"  # on the subnet manager's leaf: no failure cuts their path to the manager
 DEAD = "s9-*"
 POLLING_MS = 10000  # OpenSM's default
 ATTR_SM_INFO = 0x20
-HELD_S = 0.05  # slots are held if nothing is sent for that long
-BUSY_QUIET_S = 1.5  # where queries or polls keep OpenSM busy, without a request of its own
+HELD_S = 0.05  # slots are held if nothing is sent for this time
+BUSY_QUIET_S = 1.5  # where queries or polls keep OpenSM busy without an SMP of its own
 
 
 @dataclasses.dataclass
@@ -74,9 +73,9 @@ class Failover:
     how: str
     loss: str
     smps: int  # sent up to the last LFT Set
-    floor_s: float  # what those of them take that are answered, as many at a time as may be
+    floor_s: float  # the time of those that are answered, as many at a time as may be out
     wire_s: float  # to the last LFT Set acknowledged, with OpenSM computing in no time
-    cpu_s: float  # the same, with the CPU time that it used
+    cpu_s: float  # the same, with OpenSM's CPU time
     discoveries: int
     gave_up: bool  # OpenSM went on to its next engine
 
@@ -95,14 +94,14 @@ def open_sm(fabric, how, trace, folder, host="h0-1", priority=None, **kwargs):
 
 
 def floor_s(stamps):
-    """What those up to the last LFT Set take that are answered, as many at a time as may be."""
+    """The time of the answered SMPs up to the last LFT Set, as many at a time as may be out."""
     last = stamps.index(wiretime.lft_answers(stamps)[-1])
     answered = sum(s.record.event == "answered" for s in stamps[:last + 1])
     return answered * wiretime.SET_US / MAX_WIRE_SMPS * 1e-6
 
 
 def lose(osm, how, loss):
-    """Loses it and takes it back."""
+    """Takes a part out and brings it back."""
     fabric, trace, target = osm.fabric, osm.wire, LOSSES[loss]
 
     def action():
@@ -128,7 +127,7 @@ def fewest(osm, how, loss, tries):
 
 
 def run(netlist, how, tries):
-    """Loses one after another and takes each back; returns a Failover for each."""
+    """Takes out one part after another and brings each back; returns a Failover for each."""
     trace = wire.Wire(trace=True)
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             open_sm(fabric, how, trace, folder) as osm:
@@ -147,11 +146,11 @@ def compare(netlist, engines=ENGINES, tries=TRIES, tell=lambda text: None):
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What else is on the wire when something is lost."""
+    """Other SMPs on the wire when a part fails."""
     paced: bool = False
     queries: int = 0  # PathRecord queries outstanding
     dead: bool = False  # a chassis does not answer
-    standby_ms: int = 0  # how often another OpenSM polls this one; 0: there is none
+    standby_ms: int = 0  # the interval at which another OpenSM polls this one; 0: there is none
     shares: tuple = SHARES
 
     columns = property(lambda self: ("held",) if self.dead else self.shares)
@@ -163,7 +162,7 @@ class Interrupted:
     """One failure in the middle of a sweep."""
     how: str
     loss: str
-    share: object  # of the sweep, or "held": a dead chassis holds all slots
+    share: object  # of the sweep, or "held": Gets to a dead chassis hold all slots
     smps: int  # from the failure to the last LFT Set
     own: int  # SMPs of early repairs
     seconds: float  # as smps
@@ -191,7 +190,7 @@ class Scene(pmlab.Started):
         self.lids = pmlab.Dump(dump).lids
 
     def _open_standby(self):
-        """A manager of lower rank, with polls that can time out."""
+        """A subnet manager of lower rank, whose polls can time out."""
         self.polls = wire.Wire(trace=True)
         standby = self.enter_context(simlab.OpenSM(
             self.fabric, engine="minhop", host=STANDBY, wire=self.polls,
@@ -202,7 +201,7 @@ class Scene(pmlab.Started):
 
     @contextlib.contextmanager
     def _asking(self):
-        """Queries, when some have been answered."""
+        """Queries, as soon as some have been answered."""
         others = [lid for name, lid in self.lids.items()
                   if name in self.fabric.netlist.hosts and name != ASKING]
         with queries.Queries(self.fabric, ASKING, self.lids[self.osm.host],
@@ -211,7 +210,7 @@ class Scene(pmlab.Started):
             yield asking
 
     def rest(self, mark):
-        """OpenSM has dealt with all since a mark."""
+        """Waits until OpenSM has dealt with all events since a mark."""
         osm, still = self.osm, {"requests": None, "at": 0.0, "asked": False}
         if not self.setting.is_busy and not self.setting.dead:
             osm.settle(mark, timeout=pmlab.TIMEOUT_S)
@@ -221,7 +220,7 @@ class Scene(pmlab.Started):
             osm.is_alive()
             counters = osm.counters()
             seconds = time.monotonic() - still["at"]
-            # portmajor looks at the port of the manager's leaf once a second.
+            # portmajor reads the port of the manager's leaf once a second.
             if (still["requests"] is None or counters.outstanding
                     or counters["requests"] - still["requests"] > 1 + seconds):
                 still.update(requests=counters["requests"], at=time.monotonic())
@@ -236,7 +235,7 @@ class Scene(pmlab.Started):
         simlab.poll_until(has_swept, pmlab.TIMEOUT_S, "the sweep's end", state=osm.describe)
 
     def _wait_for(self, begin, share):
-        """That part of a sweep is done, or all slots are held by what is dead."""
+        """Waits until that part of a sweep is done, or Gets to dead switches hold all slots."""
         def sent():
             return self.osm.counters()["smps"] - begin.counters["smps"]
 
@@ -259,7 +258,7 @@ class Scene(pmlab.Started):
                 for name in self.fabric.netlist.match(DEAD)] if self.setting.dead else []
 
     def interrupt(self, loss, share):
-        """Loses it so far into a sweep, and takes it back."""
+        """Takes a part out so far into a sweep, and brings it back."""
         osm, fabric = self.osm, self.fabric
         osm.wait_traps_aged()
         begin, rules = osm.mark(), self._hang()
@@ -267,7 +266,7 @@ class Scene(pmlab.Started):
         with self._asking() if self.setting.queries else contextlib.nullcontext() as asking:
             if share:
                 fabric.lose(LEAVING)
-                osm.hup()  # for that alone portmajor would have the sweep wait
+                osm.hup()  # otherwise portmajor would have the sweep wait
                 self._wait_for(begin, share)
             answered, mark = asking.answered if asking else 0, osm.mark()
             fabric.lose(LOSSES[loss])
@@ -280,14 +279,15 @@ class Scene(pmlab.Started):
         seconds = found["last_lft_ns"] / 1e9 - mark.time if found["lft_sets"] else 0.0
         gave_up = any(r.gave_up for r in repairs)
         if self.setting.dead and repairs and not gave_up:
-            # What follows is for the chassis that hangs, which the sweep alone can find.
+            # The rest is for the chassis that hangs, which only the sweep can find.
             seconds = max(r.milliseconds for r in repairs) / 1e3
         return Interrupted(self.how, loss, share, found["last_lft_smp"],
                            sum(r.queries + r.sent for r in repairs), seconds,
                            gave_up, answered)
 
     def _restore(self, loss, share):
-        """Whole again. A sweep that met what hung is no measure: another one is asked for."""
+        """Restores the fabric. A sweep in which Gets timed out is no measure: another one is
+        requested."""
         self.osm.pace(0)
         self.osm.wait_traps_aged()
         mark = self.osm.mark()
@@ -299,7 +299,7 @@ class Scene(pmlab.Started):
         self.rest(mark)
 
     def polled(self):
-        """(polls of the standby that were answered, that were not, whether it took over)."""
+        """(answered polls of the standby, unanswered polls, whether it took over)."""
         records = self.polls.records()
         ends = [r.event for r in records if r.attr == ATTR_SM_INFO and r.event != "asked"]
         return (ends.count("answered"), ends.count("timed_out"),
@@ -307,7 +307,7 @@ class Scene(pmlab.Started):
 
 
 def sweep_length(osm):
-    """How many SMPs a sweep has."""
+    """The number of SMPs of a sweep."""
     mark = osm.mark()
     osm.hup()
     osm.settle(mark, timeout=pmlab.TIMEOUT_S)
@@ -335,7 +335,7 @@ def format_cell(result, timed):
 
 
 def format_during(results, timed=False):
-    """Of portmajor's own SMPs in brackets."""
+    """The table, with portmajor's own SMPs in brackets."""
     shares = list(dict.fromkeys(r.share for r in results))
     rows = [["lost", "routing", *map(title, shares)]]
     for loss in LOSSES:

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What OpenSM's engines make of fabrics, whole, with parts missing, and of no trees.
+"""The tables of OpenSM's engines for fabrics that are whole, that have holes, and that are no
+trees.
 
-One of these engines routes when portmajor cannot. Each fabric is simulated by ibsim and
-brought up by OpenSM on its first host, with one engine after another. Tables are read back
-from the switches and judged by `portmajor check`, which knows no engine: ordered pairs of
-hosts that cables join and tables cut, and credit loops.
+One of these engines routes when portmajor cannot. ibsim simulates each fabric, and OpenSM brings it
+up on its first host, with one engine after another. Tables are read back from the switches and
+judged by `portmajor check`, which knows no engine: ordered pairs of hosts that cables join and
+tables cut, and credit loops.
 
 `updn, roots`: with a root_guid_file of the switches of the highest level that portmajor
 finds in the whole fabric.
 
-A credit loop over all packets is no proof of a deadlock if an engine spreads them over
-several virtual lanes: dfsssp and lash do, and nue does if nue_max_num_vls is not 1, its
-default. Lanes count with --lanes: OpenSM is asked for the SL of each pair of hosts, and
-every lane is searched on its own. So lanes protect only programs that ask for path records.
+A credit loop over all packets does not prove a deadlock if an engine spreads them over several
+virtual lanes: dfsssp and lash do, and nue does if nue_max_num_vls is not 1, its default. Lanes
+count with --lanes: OpenSM is queried for the SL of each pair of hosts, and each lane is searched on
+its own. So lanes protect only programs that query path records.
 
 Prints the table; exit status 1 if an engine could not be measured, else 0.
 """
@@ -42,17 +43,17 @@ LARGE_MARKERS = ("<!-- fallback-engines --large: begin -->\n",
                  "<!-- fallback-engines --large: end -->\n")
 JOBS = 2
 SEED = 41
-LANES_HOSTS = 100  # one request for each pair
+LANES_HOSTS = 100  # a query for each pair
 TIMEOUT_S = 300
 
-# What stands in opensm.conf, by the name in the table.
+# Options of opensm.conf, by the name in the table.
 ENGINES = {"minhop": "minhop", "updn": "updn", "updn, roots": "updn", "ftree": "ftree",
            "lash": "lash", "dfsssp": "dfsssp", "nue": "nue"}
 WITH_LANES = ("lash", "dfsssp")
 
-# A fabric: arguments of `portmajor generate`, a function of odd_netlists or one of
-# real_fabrics; in further rows so many percent of the cables between switches are missing, or
-# a spine is; engines that would take many minutes.
+# A fabric: arguments of `portmajor generate`, a function of odd_netlists or one of real_fabrics; in
+# further rows so many percent of the cables between switches are missing, or a spine is; engines
+# that would take many minutes.
 Kind = collections.namedtuple("Kind", "name source percents spine skip",
                               defaults=((), None, ()))
 
@@ -93,7 +94,7 @@ def write_whole(kind, path):
 
 
 def cables_of(netlist, switch=None):
-    """Cables between switches, each by one end, all or those of a switch."""
+    """Cables between switches, each by one end: all of them, or those of a switch."""
     return sorted(f"{name}:{port}" for name in netlist.switches
                   for port, (peer, peer_port) in netlist.nodes[name].ports.items()
                   if peer in netlist.switches and (name, port) < (peer, peer_port)
@@ -101,7 +102,7 @@ def cables_of(netlist, switch=None):
 
 
 def states(kind, folder):
-    """(what is missing, netlist) of a kind's rows."""
+    """(missing parts, netlist) of a kind's rows."""
     whole = write_whole(kind, folder / "whole.net")
     yield "whole", whole
     netlist = simlab.Netlist(whole)
@@ -124,9 +125,9 @@ def write_roots(netlist, path):
 # ------------------------------------------------------------------------- lanes
 
 def has_lane_loop(lab, netlist, dump):
-    """Whether the channels of one virtual lane, or more, wait for each other in a cycle.
+    """Whether the channels of some virtual lane wait for each other in a cycle.
 
-    The VL is the SL: so OpenSM sets SL2VL tables here, where ports have 8 VLs.
+    The VL is the SL, as OpenSM sets SL2VL tables here, where ports have 8 VLs.
     """
     dump, tables = pmlab.Dump(dump), {}
     waits = collections.defaultdict(lambda: collections.defaultdict(set))  # by lane
@@ -152,7 +153,8 @@ def has_lane_loop(lab, netlist, dump):
 
 
 def _has_cycle(waits):
-    """Takes away channels that wait for nothing until the rest does so for each other."""
+    """Removes channels that wait for nothing, until only channels are left that wait for each
+    other."""
     waits = {channel: set(others) for channel, others in waits.items()}
     while True:
         free = [channel for channel, others in waits.items() if not others & waits.keys()]

@@ -5,11 +5,11 @@
         guest.boot()
         guest.must("ping -c 1 10.0.0.2")
 
-A guest has an initramfs of this machine's own programs, and a shell on its second serial line:
-a command is a line, its answer the exit status, the number of bytes, and these. Each card's
-frames go through a TAP device, with which cards have all offloads, and a host of ethlab.Lab
-without an address of its own. QEMU emulates the processor (TCG), so that this runs where there
-is no KVM. Guests end with this process.
+A guest has an initramfs of this machine's own programs, and a shell on its second serial line: a
+command is a line; the answer is the exit status, the number of bytes, and the bytes. Each card's
+frames pass a TAP device, with which cards have all offloads, and a host of ethlab.Lab without an
+address of its own. QEMU emulates the processor (TCG), so that guests run where there is no KVM.
+Guests end with this process.
 """
 
 import collections
@@ -35,7 +35,7 @@ import simlab
 
 QEMU = "qemu-system-x86_64"
 UNPACKED = pathlib.Path(__file__).resolve().parents[2] / "build" / "guests"
-# Packages that scripts/test unpacks there: kernels, of Debian 12, and one that has tcx.
+# Packages that scripts/test unpacks there: a kernel of Debian 12, and one that has tcx.
 OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
             "iperf3", "teamnl")
@@ -78,11 +78,11 @@ class Done(NamedTuple):
 
 
 class GuestError(Exception):
-    """A guest that does not answer, or a command that failed."""
+    """A guest that does not answer, or a failed command."""
 
 
 def missing():
-    """Why no guest can run here; None if one can."""
+    """The reason why no guest can run here; None if one can."""
     if platform.machine() != "x86_64":
         return "virtual machines are for amd64"
     if not shutil.which(QEMU):
@@ -113,7 +113,7 @@ def add(root, name, source):
 
 
 def _modules(package):
-    """Their files, in the order in which they are loaded."""
+    """The modules' files, in the order in which they are loaded."""
     (version,) = (path.name for path in (UNPACKED / package / "lib/modules").iterdir())
     found = []
     for module in MODULES:
@@ -124,7 +124,7 @@ def _modules(package):
 
 
 def _fill(root, package, files):
-    """All that a guest has; files: {name: what is copied there}."""
+    """Copies all files of a guest; files: {name: source}."""
     for folder in ("bin", "dev", "proc", "sys", "run", "tmp"):
         (root / folder).mkdir()
     programs = {f"bin/{name}": shutil.which(name) for name in PROGRAMS}
@@ -150,7 +150,7 @@ def _pack(root, path):
 # ------------------------------------------------------------------------- its wires
 
 class Segments(netns.Port):
-    """A device's frames with what is left to do to them: as large as a segmentation offload makes
+    """A device's frames with the work that is left to do: as large as a segmentation offload makes
     them, behind a virtio_net_hdr."""
 
     HEADER = struct.Struct("<BBHHHH")  # flags, kind, header's bytes, segment's, checksum: from, at
@@ -177,8 +177,8 @@ class Segments(netns.Port):
 
 
 class Wire:
-    """Carries frames between a card's TAP device and a host's device. It counts those to the card
-    by VLAN, and those from it that are for the host's device to cut into segments."""
+    """Carries frames between a card's TAP device and a host's device. Counts those to the card by
+    VLAN, and those from it that the host's device is to segment."""
 
     def __init__(self, host):
         host.run("ip", "addr", "flush", "dev", "e0")
@@ -212,7 +212,7 @@ class Wire:
 
 
 class Wires(threading.Thread):
-    """All of a guest's, until they are closed."""
+    """All wires of a guest, until they are closed."""
 
     def __init__(self, wires):
         super().__init__(daemon=True)
@@ -242,7 +242,7 @@ class Wires(threading.Thread):
 # --------------------------------------------------------------------------- a guest
 
 class Guest:
-    """One virtual machine.
+    """A virtual machine.
 
     package   OLD or NEW: its kernel
     cards     {device's name: (QEMU's model, the host of a Lab that it replaces)}
@@ -296,7 +296,7 @@ class Guest:
     # ---- its shell
 
     def _hear(self, timeout, until):
-        """What was heard, when until() finds its end in it."""
+        """The text that was heard, when until() finds its end in it."""
         deadline = time.monotonic() + timeout
         while (end := until(self._heard)) is None:
             left = deadline - time.monotonic()
@@ -317,12 +317,12 @@ class Guest:
         return (self.folder / "console").read_text(errors="replace")[-2000:]
 
     def wait(self):
-        """Until its shell is ready."""
+        """Waits until the shell is ready."""
         while self._hear_line(BOOT_S) != "ready":
             pass
 
     def boot(self):
-        """Waits, and names its devices."""
+        """Waits for the shell, and names the devices."""
         self.wait()
         for name, (_, host) in self.cards.items():
             self.must("for device in /sys/class/net/*; do "
@@ -330,12 +330,12 @@ class Guest:
                       f"ip link set ${{device##*/}} name {name}; fi; done")
 
     def start(self, line):
-        """Has its shell run a line; answer() is next."""
+        """Has the shell run a line; answer() comes next."""
         self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
 
     def answer(self):
-        """Of the line that was started: Done."""
+        """The result of the line that was started: Done."""
         status, length = map(int, self._hear_line(COMMAND_S).split())
         text = self._hear(COMMAND_S, lambda heard: length if len(heard) >= length else None)
         return Done(status, text.decode())
@@ -349,7 +349,8 @@ class Guest:
 
 
 def must_each(guests, line):
-    """What a line prints on each, on all at the same time; GuestError if it fails on one."""
+    """The output of a line on each guest, on all at the same time; GuestError if it fails on one.
+    """
     for guest in guests:
         guest.start(line)
     answers = [guest.answer() for guest in guests]

@@ -5,24 +5,21 @@
         lab.bring_up()
         print(ibdmchk.faults(lab))        # empty if all is well
 
-OpenSM writes its view of the fabric (opensm-subnet.lst, opensm.fdbs, opensm.mcfdbs)
-into OSM_TMP_DIR at the end of each heavy sweep without errors, just before it logs
-SUBNET UP, if log flag 0x40 is set. So when a lab has settled, the files are those of
-its last sweep. faults() takes no one's word for that: it compares tables and cables
-in them with what ibsim says the switches have, so that what is judged is what is in
-the switches.
+OpenSM writes its view of the fabric (opensm-subnet.lst, opensm.fdbs, opensm.mcfdbs) into
+OSM_TMP_DIR at the end of each heavy sweep without errors, just before it logs SUBNET UP, if log
+flag 0x40 is set. So when a lab has settled, the files are those of its last sweep. faults()
+verifies that: it compares tables and cables in the files with ibsim's, so that the tables in the
+switches are judged.
 
-ibdmchk judges every path between end nodes, and with -a those from and to switches
-as well. With -M, multicast is part of the credit loops that it looks for. After a missing path it looks for no credit loops. Two kinds of paths are
-missing by right, as paths go up and then down: between spines without a common
-switch above them, and between what hangs on these; whoever calls names the pairs
-in `apart`. With an end node among these pairs the search for credit loops is done
-without that end node.
+ibdmchk judges every path between end nodes, and with -a those from and to switches as well. With
+-M, it includes multicast in its search for credit loops. After a missing path it does not search
+for credit loops. Two kinds of paths may be missing, as paths go up and then down: between spines
+without a common switch above them, and between hosts of these; the caller names the pairs in
+`apart`. If an end node is among these pairs, the search for credit loops leaves it out.
 
-ibdmchk crashes at exit whatever it found, so only its text counts. With switches of 65
-ports it writes behind an array and crashes before it says anything; heaproom.c leaves
-room for that. It writes a file at a fixed place, so a lock keeps a second one on this
-machine waiting.
+ibdmchk always crashes at exit, so only its text counts. With switches of 65 ports it writes behind
+an array and crashes before it prints anything; heaproom.c leaves room for that. It writes a file at
+a fixed place, so a lock makes a second one on this machine wait.
 """
 
 import collections
@@ -47,7 +44,7 @@ HEAP_ROOM = pmlab.BUILD / "libheaproom.so"
 CLEAN = "no credit loops found"
 _MISSING = re.compile(r"^-E- Fail to find a path from:S([0-9a-f]{16})/U1/(\d+)"
                       r" to:S([0-9a-f]{16})/U1/(\d+)")
-# What goes with each missing path, and the sums of these.
+# Lines that follow each missing path, and their sums.
 _WITH_MISSING = re.compile(r"^-E- (Unassigned LFT for lid:|Dead end at:|Found \d+ missing paths|"
                            r"Some Point to Point Traversals Failed)")
 _COMPLAINT = re.compile(r"^-[EW]-|credit loop (on|through)|loop through")
@@ -61,7 +58,7 @@ def _only_one():
 
 
 def run(folder, *options):
-    """What ibdmchk prints about the dumps in a folder."""
+    """The output of ibdmchk about the dumps in a folder."""
     subnet, fdbs, mcfdbs = (str(pathlib.Path(folder) / name) for name in FILES)
     with _only_one():
         done = subprocess.run(["ibdmchk", "-s", subnet, "-f", fdbs, "-m", mcfdbs, "-M", *options],
@@ -88,7 +85,7 @@ class Dumps:
     _ENTRY = re.compile(r"^0x(\w+) : (\d+) ", re.M)
 
     def __init__(self, subnet, fdbs):
-        """From the text of the first two FILES."""
+        """Parses the text of the first two FILES."""
         self.names, self.is_end, self.cables, self.tables = {}, {}, set(), {}
         for line in subnet.splitlines():
             ends = self._END.findall(line)
@@ -105,7 +102,7 @@ class Dumps:
 
     @classmethod
     def read(cls, folder):
-        """From OpenSM's folder; text that was read before is not read again."""
+        """From OpenSM's folder; files that were read before are not read again."""
         return _read_dumps(*[(pathlib.Path(folder) / name).read_text(errors="replace")
                              for name in FILES[:2]])
 
@@ -126,8 +123,8 @@ def _simulated_cables(text):
 
 
 def stale(dump, dumps, unseen=()):
-    """Where OpenSM's dumps differ from the simulated fabric's, a file; empty if they are the
-    last sweep's.
+    """The differences between OpenSM's dumps and the simulated fabric's, a file; empty if they are
+    the last sweep's.
 
     unseen   switches and hosts that OpenSM cannot find from where it is
     """
@@ -155,7 +152,7 @@ Verdict = collections.namedtuple("Verdict", "missing complaints clean text")
 
 
 def verdict(text, names):
-    """What ibdmchk said.
+    """The report of ibdmchk.
 
     missing      {((name, port), (name, port))} without a path
     complaints   all its other errors and warnings, and the loops that it found
@@ -194,7 +191,7 @@ def _texts(folder, leave_out, add):
 
 @functools.lru_cache(maxsize=8)
 def _run_on(texts, options):
-    """What it prints about dumps with these texts; the same question is asked once."""
+    """The output about dumps with these texts, from a cache."""
     with pmlab.Folder() as folder:
         for name, text in zip(FILES, texts):
             (folder / name).write_text(text)
@@ -202,7 +199,7 @@ def _run_on(texts, options):
 
 
 def _leave_out(pairs):
-    """Few end nodes that are part of all the pairs."""
+    """Few end nodes that are together part of all the pairs."""
     left, out = set(pairs), set()
     while left:
         counts = collections.Counter(end[0] for pair in left for end in pair)
@@ -212,7 +209,7 @@ def _leave_out(pairs):
 
 
 def _faults(dumps, judge, apart):
-    """Of one LID per node; judge(options, end nodes to leave out) is a Verdict."""
+    """Faults of one LID per node; judge(options, end nodes to leave out) is a Verdict."""
     def end(name, port):
         return (name, port if dumps.is_end[name] else None)
 
@@ -235,7 +232,7 @@ def _judge(lab, dumps, options, leave_out=(), add=0):
 
 
 def host_faults(lab, unseen=(), dump=None):
-    """As faults(), of paths between end nodes alone, all of which are to be there.
+    """As faults(), for paths between end nodes alone, all of which must exist.
 
     dump   what lab.dump() wrote, if that is how the fabric is still
     """
@@ -247,7 +244,7 @@ def host_faults(lab, unseen=(), dump=None):
 
 
 def faults(lab, lmc=0, apart=None, unseen=()):
-    """What ibdmchk has against a lab's fabric as it is now; empty if it is content.
+    """Complaints of ibdmchk about a lab's fabric as it is now; empty if there is none.
 
     apart    tells of two (node, port) whether no path up and then down joins them
              (default: none does so); port is None for a switch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the integration tests share: a TestCase around one Lab."""
+"""Base classes of the integration tests: a TestCase around one Lab."""
 
 import contextlib
 import os
@@ -25,10 +25,10 @@ class Folders(unittest.TestCase):
 
 
 class Statements:
-    """A paper's statements, `cls.rows`, come out as they did when they were compared by hand."""
+    """A paper's statements, `cls.rows`, have the same verdicts as in a comparison by hand."""
 
     VERDICTS = {}  # {number: verdict}
-    OURS = {}      # {number: a part of ours}, where a verdict would not give it away
+    OURS = {}      # {number: a part of ours}, where a verdict would not show a change
 
     def test_verdicts(self):
         self.assertEqual({row.number: row.verdict for row in self.rows}, self.VERDICTS)
@@ -62,8 +62,8 @@ class CacheCase(Folders):
 class LabCase(Folders):
     """One fabric and one OpenSM for all tests of a class.
 
-    Each test takes back what it lost, so that the next finds the fabric healthy.
-    GENERATE or the class method make_netlist() give the fabric, else it is a small director.
+    Each test undoes its failures, so that the next one finds the fabric healthy. GENERATE or the
+    class method make_netlist() give the fabric, otherwise it is a small director.
     """
 
     GENERATE = ()
@@ -103,14 +103,14 @@ class LabCase(Folders):
         self.addCleanup(self.mend)
 
     def mend(self):
-        """Takes back what a failed test has left lost."""
+        """Undoes the failures of a failed test."""
         while self.down and not self.lab.broken:
             self.lab.event("back", self.down.pop())
 
     # ---- judging
 
     def check_costs(self, event):
-        """The wire, the plugin's own count and the acknowledgements are one number."""
+        """The count on the wire, the plugin's own count and the acknowledgements are one number."""
         self.assertTrue(event.runs, f"{event.name}: the plugin logged no run")
         self.assertEqual(event.miscounted, [])
         self.assertGreaterEqual(event.sent + event.unheard, event.least,
@@ -120,12 +120,12 @@ class LabCase(Folders):
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
 
     def check_walk(self, *options):
-        """Every pair is delivered, and LIDs and tables are the plan's; ibdmchk agrees,
-        where options() let OpenSM write what it reads."""
+        """Every pair is reached, and LIDs and tables are the plan's; ibdmchk agrees, if options()
+        let OpenSM write its files."""
         return self.check_dump(self.lab.dump(), *options)
 
     def check_dump(self, dump, *options):
-        """check_walk(), of tables that were just read back."""
+        """check_walk(), of tables that were read back just now."""
         walked = self.lab.walk(*self.WALK, *options, dump=dump)
         self.assertEqual(pmlab.walk_faults(walked), [])
         self.assertEqual(walked["delivered"], walked["pairs"])
@@ -150,7 +150,7 @@ class LabCase(Folders):
     # ---- events
 
     def lose(self, target):
-        """Loses something in one piece; the wire is what whatif foretells."""
+        """Takes a part out in one piece; the wire agrees with whatif."""
         predicted = self.lab.whatif(target)
         self.down.append(target)
         event = self.lab.lose(target)
@@ -158,18 +158,17 @@ class LabCase(Folders):
         self.assertEqual(event.wire, predicted.blocks, f"{event.name}: wire, whatif")
         if event.repairs and not event.unheard and event.parts == 1:
             self.assertEqual(event.restoring, predicted.restoring, f"{event.name}: restoring")
-        # Of what was unheard `least` is counted again.
+        # `least` is counted again of unacknowledged blocks.
         self.assertTrue(0 <= event.least - predicted.least <= event.unheard,
                         f"{event.name}: least {event.least}, whatif's {predicted.least}")
         return event
 
     def lose_in_time(self, target, is_in_time):
-        """As lose(); again if the repair came before all was gone.
+        """As lose(); tries again if the repair began before all links were down.
 
-        It takes a burst of traps for over when there was none for pmlab.QUIET_MS; what goes
-        down later is found by the sweep that is under way then. An answer that is late is
-        none. Nothing but such a pause between the traps, or late answers, is a reason to
-        try again.
+        The repair takes a burst of traps for over after pmlab.QUIET_MS without one; links that go
+        down later are found by the sweep that is running then. A late answer counts as none. Only
+        such a pause between the traps, or late answers, cause another try.
         """
         lost = LabCase.lose(self, target)
         for _ in range(pmlab.ATTEMPTS - 1):
@@ -188,7 +187,7 @@ class LabCase(Folders):
 
     def lose_and_back(self, target, blocks=None, most=None, new_switches=0, spread=None,
                       over=None, gone=None):
-        """Loses something and brings it back; returns both events.
+        """Takes a part out and brings it back; returns both events.
 
         blocks        the exact cost of the failure (default: what whatif says)
         most          a limit to it
@@ -222,17 +221,17 @@ class Repaired(LabCase):
     """A LabCase with early repair of each failure."""
 
     def cables(self, target):
-        """How many cables between switches go with it, without those inside of it."""
+        """The number of cables between switches that fail with it, without those inside it."""
         fabric, is_switch = self.lab.fabric, set(self.lab.netlist.switches)
         gone = fabric.cut_off_by(target, self.lab.osm.host)
         ends = [{name for name, _ in link} for link in fabric._links_of_target(target)]
         return sum(names <= is_switch and not names <= gone for names in ends)
 
     def limit(self, target, event):
-        """SMPs by which all is sent: the blocks, an answer to each trap, and questions.
+        """The most SMPs until all is sent: the blocks, an answer to each trap, and Gets.
 
-        Those are for the cables that were lost, and twice for all ports of a switch,
-        which is all that is known of a single trap.
+        The Gets are for the failed cables, and twice for all ports of a switch, as a trap names
+        only the switch.
         """
         nodes = self.lab.netlist.nodes.values()
         return (event.wire + event.measured["traps"]
@@ -242,7 +241,7 @@ class Repaired(LabCase):
     def lose(self, target):
         """As LabCase: the repair sends everything, the sweep nothing."""
         cables = self.cables(target)
-        # Wire, sent, acknowledged and whatif are one number.
+        # The numbers of the wire, sent, acknowledged and whatif are one number.
         lost = self.lose_in_time(target, lambda event: sum(
             line.links_down for line in event.repairs) == cables and event.sent == sum(
             line.acked for line in event.repairs) == event.wire)

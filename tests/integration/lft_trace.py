@@ -5,8 +5,8 @@
     replay.run(wire.records(applied=True, states=True), changes)
     print(replay.loops, replay.undone, replay.cuts, replay.inactive)
 
-Blocks are applied when the switch had them: in the order of its answers, before anything
-could happen to these (WIRE_APPLIED of wire.h).
+A block is applied when the switch had it: in the order of the answers, before they could have
+effects (WIRE_APPLIED of wire.h).
 """
 
 import collections
@@ -28,13 +28,13 @@ MOST_QUEUED = 20  # of a repair, in OpenSM's queue and on the wire, beside a swe
 class Change:
     """Links that went down, or came up; times of the monotonic clock, in ns.
 
-    Those that fail in a row with the same name are parts of one thing: a chassis with switches that
-    die one after another.
+    Links that fail in a row with the same name are parts of one object: a chassis with switches
+    that die one after another.
     """
     begin: int  # before the first of them
     end: int  # after the last
     down_before: set
-    down: set  # all that are down from then on
+    down: set  # all links that are down from then on
     is_failure: bool
     name: str
     reset: set = dataclasses.field(default_factory=set)  # nodes that have lost their tables
@@ -42,11 +42,11 @@ class Change:
 
 @dataclasses.dataclass
 class Cut:
-    """Host pairs that a failure cut off, though the links left join them."""
+    """Pairs of hosts that a failure cut off, although the remaining links joined them."""
     name: str
     pairs: int
-    smps: int  # that OpenSM sent from its first trap on until all arrived again
-    unanswered: int  # transmissions of these that no answer came to in time
+    smps: int  # that OpenSM sent from its first trap on until all pairs were reached again
+    unanswered: int  # transmissions of these without an answer in time
     mended: bool
 
 
@@ -55,7 +55,7 @@ def is_request(record, attr, method):
 
 
 class Topology:
-    """Switches, their links, and which pairs of switches a path up and then down joins."""
+    """Switches, their links, and the pairs of switches that a path up and then down joins."""
 
     def __init__(self, netlist):
         self._net = netlist
@@ -68,7 +68,7 @@ class Topology:
         self.level = self._find_levels()
 
     def _find_levels(self):
-        """Distances from the nearest switch with hosts; aggregation nodes are none."""
+        """Distances from the nearest switch with hosts; aggregation nodes do not count."""
         level = {self.host_switch[host][0]: 0 for host in self.hosts}
         queue = collections.deque(level)
         while queue:
@@ -80,7 +80,7 @@ class Topology:
         return level
 
     def chassis(self):
-        """Groups of switches that hang together without those of level 0, as of a director."""
+        """Groups of switches that stay connected without those of level 0, as of a director."""
         left = {name for name, level in self.level.items() if level}
         groups = []
         while left:
@@ -156,19 +156,19 @@ class Replay:
         self._leaves = {topology.host_switch[host][0] for host in topology.hosts}
         self.loops, self.undone, self.cuts, self.inactive = [], [], [], []
         self.own, self._own_tids, self._wiped, self.lost = set(), set(), set(), []
-        self._turned = []  # undone, while something returned, with the port set
+        self._turned = []  # undone, while a part returned, with the port set
         self.sets = 0
         self._peers = self._certain = None
         self._told = True  # a trap has come since the last failure
-        self._failing = None  # its name; None: something returned since
+        self._failing = None  # its name; None: a part returned since
         self._untold = False  # none came in time, in this sweep
-        self._newest = self._queued = 0  # transactions: asked by now, made before a failure
+        self._newest = self._queued = 0  # transactions: sent by now, made before a failure
         self._passive = set()  # ends of links in INIT
         self._idle = set()  # ends of links that are back, until they are ACTIVE
-        self._dead = {}  # {end of a failed link: whether a trap has told of it}
-        self._untraced = {}  # {end of a failed link of which no trap tells: the other end}
+        self._dead = {}  # {end of a failed link: whether a trap has reported it}
+        self._untraced = {}  # {end of a failed link that no trap reports: the other end}
         self._traps = []  # (ns, switch's name), of the whole trace
-        self._returning = 0  # sweeps to begin until none routes over what returned last
+        self._returning = 0  # sweeps to begin until none routes over links that returned last
         self._cut, self._smps, self._unanswered = set(), 0, 0
         self._since, self._opened = None, ("", 0)
         self._forget_values()
@@ -191,7 +191,8 @@ class Replay:
                         if self._tables[name].get(lid, NO_PORT) != port]
 
     def _begin(self, change):
-        """Which links are up is not certain until _end(): counted are those up in both."""
+        """The state of links is uncertain until _end(): links count as up if they are up in both.
+        """
         self._peers = self._topology.peers(change.down)
         self._certain = self._topology.peers(change.down | change.down_before)
         back = {end for link in change.down_before - change.down for end in link}
@@ -211,7 +212,8 @@ class Replay:
             self._queued = self._newest + MOST_QUEUED
 
     def _note_failure(self, change):
-        """A search for one part finds the others: which of them a trap tells of is the same."""
+        """A search for one part finds the others: it does not matter which of them a trap reports.
+        """
         name = change.name if change.is_failure else None
         self._untold |= not self._told and (name is None or name != self._failing)
         self._failing = name
@@ -249,13 +251,13 @@ class Replay:
             self._apply(record)
 
     def _note_told(self, sender):
-        """A trap of a switch tells of its links."""
+        """A trap of a switch reports its links."""
         for name, port in self._dead:
             if sender in (name, self._topology.peer(name, port)[0]):
                 self._dead[name, port] = True
 
     def _note_phase(self, record):
-        """Where a sweep begins; a discovery begun anew belongs to its sweep."""
+        """The begin of a sweep; a discovery begun anew belongs to its sweep."""
         if is_request(record, ATTR_PORT_INFO, wire.SET):
             self._linked = True
         if is_request(record, ATTR_NODE_INFO, wire.GET) and record.hops == 0 and (
@@ -271,7 +273,7 @@ class Replay:
             self._passive -= {end, self._topology.peer(*end)}
 
     def _note_activity(self, end, state):
-        """A port that is set down is back at once, in INIT, as its peer is."""
+        """A port that is set down comes back at once, in INIT, as does its peer."""
         if state == ACTIVE:
             self._idle.discard(end)
         elif state == DOWN:
@@ -289,7 +291,7 @@ class Replay:
         table = self._tables[name]
         changed = [(lid, port) for lid, port in enumerate(bytes(record.data), first)
                    if table.get(lid, NO_PORT) != port]
-        late = record.tid > self._queued  # it was not queued when something failed
+        late = record.tid > self._queued  # it was not queued when a part failed
         noted = self._noted and not self._untold and late
         self.sets += bool(changed)
         if record.tid in self._own_tids:
@@ -318,7 +320,7 @@ class Replay:
         self._mend({lid for lid, _ in changed})
 
     def _check_undone(self, name, lid, old, new):
-        """Before an entry changes: what it was before must not come back if it was good."""
+        """Before an entry changes: the old one must not come back if it was good."""
         before, was_good = self._values.get((name, lid), ([], False))
         if new in before and was_good and self._ends_well(name, lid):
             if self._returning:
@@ -328,7 +330,7 @@ class Replay:
         self._values[name, lid] = (before or [old]) + [new], False
 
     def _note_good(self, name, lid):
-        """After it has."""
+        """After it has changed."""
         before, _ = self._values[name, lid]
         self._values[name, lid] = before, self._ends_well(name, lid)
 
@@ -343,10 +345,10 @@ class Replay:
                 return True
             if at not in self._tables:
                 return False
-        return False  # a loop that does not lead through here, and was there before
+        return False  # a loop that does not lead through here, and existed before
 
     def _ends_well(self, at, lid):
-        """Whether packets to a LID arrive from there; to what is no host's, too."""
+        """Whether packets to a LID arrive from there; also for a LID that is no host's."""
         for _ in range(MOST_HOPS):
             port = self._tables[at].get(lid, NO_PORT)
             if port == 0:
@@ -371,13 +373,13 @@ class Replay:
                    for end in self._path(at, lid) if end in self._peers)
 
     def _is_carried(self, by, lid):
-        """Whether packets of a host to a host's LID arrive by way of a switch."""
+        """Whether packets of a host to a host's LID arrive through a switch."""
         return (lid in self._goal and self._arrives(by, lid) and not self._goes_idle(by, lid)
                 and any(by in dict(self._path(leaf, lid)) and not self._goes_idle(leaf, lid)
                         for leaf in self._leaves))
 
     def _find_users(self, by, lids):
-        """(LID, leaves whose packets arrive by way of a switch)."""
+        """(LID, leaves whose packets arrive through a switch)."""
         return [(lid, [leaf for leaf in self._leaves if self._arrives(leaf, lid)
                        and not self._goes_idle(leaf, lid) and by in dict(self._path(leaf, lid))])
                 for lid in lids if self._arrives(by, lid)]
@@ -396,7 +398,7 @@ class Replay:
         return False
 
     def _alive_with(self, down):
-        """Pairs that arrived when these links were down."""
+        """Pairs that were reached when these links were down."""
         peers, self._peers = self._peers, self._topology.peers(down)
         alive = {(leaf, lid) for leaf in self._leaves for lid in self._goal
                  if self._arrives(leaf, lid)}
@@ -404,12 +406,12 @@ class Replay:
         return alive
 
     def _is_told(self, change):
-        """Whether a switch at the links that failed sent a trap afterwards."""
+        """Whether a switch at the failed links sent a trap afterwards."""
         ends = {name for link in change.down - change.down_before for name, _ in link}
         return any(ns >= change.begin and name in ends for ns, name in self._traps)
 
     def _move_cut(self, change):
-        """Links differ from now on. What is cut off still is counted from here."""
+        """Links differ from now on. Pairs that are still cut off are counted from here."""
         affected = set(self._cut)
         if change.is_failure and self._is_told(change):
             affected |= self._alive_with(change.down_before)
@@ -453,7 +455,7 @@ class Replay:
         return self._wiped - {name for name, _ in self._peers}
 
     def differences(self, dump):
-        """(switch, LID) where tables read back are others than those replayed; but at
+        """(switch, LID) where tables that were read back differ from the replayed ones; but not at
         switches of wiped(), see Ports.reboot()."""
         return [(name, lid) for name, table in self._tables.items()
                 if name not in self.wiped()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long OpenSM's lock is held, by function; liblockwatch.so does the work.
+"""Measures how long OpenSM's lock is held, by function; liblockwatch.so does the work.
 
     watch = Lockwatch(folder)
     with pmlab.Lab(netlist, preload=[watch.LIBRARY], env=watch.env) as lab:
@@ -16,7 +16,7 @@ import subprocess
 
 import pmlab
 
-# cpu_ms while it is held, before_cpu_ms of the same thread since it released one before.
+# cpu_ms: while it is held; before_cpu_ms: of the same thread since it released the lock before.
 Held = collections.namedtuple("Held", "count wall_ms cpu_ms before_cpu_ms")
 
 
@@ -38,7 +38,7 @@ class Lockwatch:
             self._map[at + 56:at + self.LAYOUT.size] = bytes(32)
 
     def read(self):
-        """{function: Held}; one in the plugin by its own name, as the debug symbols tell."""
+        """{function: Held}; a function of the plugin has its name from the debug symbols."""
         found = {}
         for name, *numbers in self.LAYOUT.iter_unpack(self._map[:]):
             name = self._name(name.partition(b"\0")[0].decode())

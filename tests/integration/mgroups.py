@@ -15,7 +15,7 @@ FIRST_GID = 0xFF12401BFFFF000000000000E0000100
 
 
 def with_set(ports, switch, record):
-    """Entries as a Set leaves them."""
+    """Entries after a Set."""
     position = record.modifier >> 28
     of_position = set(range(16 * position, 16 * position + 16))
     masks = struct.unpack(">32H", bytes(record.data))
@@ -26,7 +26,7 @@ def with_set(ports, switch, record):
 
 
 class Members:
-    """{MLID: hosts} of a lab's groups, by what hosts were told that joined."""
+    """{MLID: hosts} of a lab's groups, from the answers to hosts that joined."""
 
     def __init__(self, lab):
         self.fabric = lab.fabric
@@ -41,7 +41,7 @@ class Members:
         self.hosts.setdefault(mlid, []).append(host)
 
     def join_many(self, wanted):
-        """The same for many: (number, host) of each. One of the hosts asks for all."""
+        """The same for many: (number, host) of each. One of the hosts sends all requests."""
         ports = clients.read_ports(self.fabric)
         mlids = clients.join_many(self.fabric, wanted[0][1], self.manager_lid,
                                   [(FIRST_GID + number, ports[host, 1].guid)
@@ -57,26 +57,26 @@ class Members:
         self.hosts[self.mlid[number]].remove(host)
 
     def gone(self, host):
-        """OpenSM forgets the memberships of what it has dropped."""
+        """OpenSM forgets the memberships of hosts that it has dropped."""
         for hosts in self.hosts.values():
             if host in hosts:
                 hosts.remove(host)
 
     def forget_lost(self):
-        """The same for all hosts that are away."""
+        """The same for all hosts that are absent."""
         here = {host for host, _ in clients.read_ports(self.fabric)}
         for hosts in self.hosts.values():
             hosts[:] = [host for host in hosts if host in here]
 
     def write(self, path):
-        """As `portmajor whatif --groups` reads it."""
+        """Writes the file that `portmajor whatif --groups` reads."""
         path.write_text("".join(f"{mlid:#x} {host}\n" for mlid, hosts in self.hosts.items()
                                 for host in hosts), encoding="ascii")
         return path
 
     def faults(self, asking, most_senders=1000):
-        """What is wrong in the switches' tables, which a host reads that is in no group.
-        Packets are followed from so many members of a group at most."""
+        """The faults of the switches' tables, read by a host that is in no group. Packets of at
+        most so many members of a group are followed."""
         tables = clients.Multicast(self.fabric, asking)
         found = [f"{mlid:#x} {fault}" for mlid, hosts in self.hosts.items()
                  if len(hosts) > 1 for fault in tables.faults(mlid, hosts, hosts[:most_senders])]
@@ -85,8 +85,8 @@ class Members:
         return found + [f"{mlid:#x} has entries at {switch}" for switch, mlid in sorted(stray)]
 
     def _follow(self, tables, block, strangers):
-        """What is wrong with the groups of a block, but for packets that are lost: over dead
-        cables, and at switches without an entry, where several copies may end."""
+        """The faults of the groups of a block, but for lost packets: over dead cables, and at
+        switches without an entry, where several copies may end."""
         for mlid, hosts in self.hosts.items():
             if (mlid - 0xC000) // 32 != block:
                 continue
@@ -101,9 +101,9 @@ class Members:
                             if times > 1 or not strangers and other not in hosts)
 
     def follow_sets(self, tables, traced, strangers=False):
-        """Applies the MFT Sets that a wire has recorded to tables, one by one, and follows
-        packets of all groups after each: whichever of those that are out, or have timed out,
-        has not arrived. How many there were, and what is wrong.
+        """Applies the recorded MFT Sets of a wire to tables, one by one, and follows packets of all
+        groups after each, whichever of the Sets that are out, or have timed out, has not arrived.
+        Returns their number, and the faults.
 
         strangers   others may get them, too, as where an MLID was another group's before
         """
@@ -140,9 +140,9 @@ class Members:
             self.join(5 + number, f"h{(leaf + 1 + 7 * turn) % leaves}-{11 + turn}")
 
     def join_ipoib(self, leaves, apart):
-        """The five groups of all hosts that IPoIB has, but for those apart, and solicited-node
-        groups of IPv6, each of a host and another one that has asked for it, as many as ibsim
-        has MLIDs for. Returns how many groups there are."""
+        """The five groups of IPoIB, with all hosts but those apart, and solicited-node groups of
+        IPv6, each of a host and another one that has sent a query for it, as many as ibsim has
+        MLIDs for. Returns the number of groups."""
         hosts = [f"h{leaf}-{slot}" for slot in range(1, 19) for leaf in range(leaves)]
         hosts = [host for host in hosts if host not in apart]
         self.join_many([(number, host) for number in range(5) for host in hosts])
@@ -152,7 +152,7 @@ class Members:
         return len(self.hosts)
 
     def busiest(self, asking, leaf):
-        """The uplink of a leaf that most groups use, and the chassis that it leads to."""
+        """The uplink of a leaf that most groups use, and the chassis at its other end."""
         tables = clients.Multicast(self.fabric, asking)
         trees = collections.Counter(
             port for (switch, _), ports in tables.ports.items() if switch == leaf
@@ -161,7 +161,7 @@ class Members:
         return f"{leaf}:{port}", tables.cables[leaf, port].peer.partition("-")[0]
 
     def loads(self, asking):
-        """Trees on each link between switches that has one: the most, and the mean of all."""
+        """The number of trees on each link between switches with one: the most, and the mean."""
         tables = clients.Multicast(self.fabric, asking)
         trees = collections.Counter(
             (switch, port) for (switch, _), ports in tables.ports.items() for port in ports

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Failures and returns at an exact moment of a sweep, something soon after, a faulty wire.
+"""Failures and returns at an exact moment of a sweep, another event soon after, a faulty wire.
 
     player = Player("xgft", 3, "4,4,4", "1,4,2")
     with player:
         outcome = player.play(draw_moment(random.Random("1"), player))
         print(outcome.faults)
 
-A moment is drawn: what begins the sweep, at which SMP of which of its phases something
-fails or returns, and after how many SMPs, LFT Sets or PortInfo Sets of anybody's something
-else fails, that returns or fails again, or SIGHUP comes. What returns was away for a sweep
-or more, or just flaps, and a node may have lost all that was set. The wire (wire.py) stops
-before that SMP is sent, so that nothing else happens between.
+A moment is drawn: the cause of the sweep, the phase and SMP at which a part fails or returns, and,
+after so many SMPs, LFT Sets or PortInfo Sets of any sender, the second event: another part fails,
+the first returns or fails again, or SIGHUP comes. A returning part was absent for a sweep or more,
+or just flaps, and a node may have lost all that was set. The wire (wire.py) stops before that SMP
+is sent, so that nothing else happens in between.
 """
 
 import dataclasses
@@ -25,51 +25,51 @@ import wire
 
 PHASES = ("idle", "discovery", "management", "routing", "links")
 BEGINNINGS = ("SIGHUP", "host fails", "host returns", "chassis returns")
-LOSS = "its loss"  # of what flaps then
-FAILS, FLAPS, RETURNS = "fails", "flaps", "returns"  # the first thing; see Moment.how
+LOSS = "its loss"  # of the part that flaps then
+FAILS, FLAPS, RETURNS = "fails", "flaps", "returns"  # the first event; see Moment.how
 HUP = "SIGHUP"
 FLAP_S = 0.2
-TIMEOUT_S = 300  # questions to a dead chassis hold all slots for a minute
+TIMEOUT_S = 300  # Gets to a dead chassis hold all slots for a minute
 QUIET_S = 0.2
-NO_SWEEP_S = 1.5  # then none has begun: its trap was lost
+NO_SWEEP_S = 1.5  # then no sweep has begun: its trap was lost
 COUNTED = {"LFT Sets": {"method": "set", "attr": simlab.ATTR_LFT},
            "PortInfo Sets": {"method": "set", "attr": lft_trace.ATTR_PORT_INFO}}
 MANAGEMENT_SETS = 8  # PortInfo Sets that may belong to it
-# Milliseconds of one transmission, of four; a question to what is dead waits as long.
+# Milliseconds of one transmission, of four; a Get to a dead node waits as long.
 TRANSACTION_MS = 50
 TRANSMISSIONS = 4
 PACE_US = 265
-# An early repair of small fabrics takes 80 SMPs of its own at most; as many of a sweep pass in
-# the 4 ms after a trap and between its own. Their sweeps have 1,700.
+# Early repair of a small fabric takes at most 80 SMPs; as many of a sweep pass in the 4 ms after a
+# trap and between its own. The sweeps have 1,700.
 REPAIR_SMPS = 300
-REQUEST_DELAY_MS = 40  # less than a transmission: then a Set sent again never overtakes it
+REQUEST_DELAY_MS = 40  # less than a transmission: so a Set that is sent again never overtakes it
 
 
 @dataclasses.dataclass
 class Moment:
     """One draw."""
     beginning: str
-    subject: str  # what returns or fails at the beginning
+    subject: str  # returns or fails at the beginning
     phase: str
     number: int  # of the SMP in the phase before which `first` fails
     first: str
-    second: str  # what else fails; "" nothing, HUP, or `first` again: it returns, or fails
-    after: int  # requests until then,
+    second: str  # fails next; "" nothing, HUP, or `first` again: it returns, or fails
+    after: int  # SMPs until then,
     counted: str  # or only those of COUNTED
     faults: list  # (Wire.method, arguments)
-    how: str = FAILS  # what happens to `first`; or it flaps: it fails at the beginning, and
-    #                   is back then; or it returns that has failed for a sweep or more
-    reset: bool = False  # nodes that return have lost all that was set
-    pause_ms: int = 0  # between parts that return, of several, joined by +
+    how: str = FAILS  # the event of `first`; or it flaps: it fails at the beginning, and
+    # is back then; or it returns after a sweep or more
+    reset: bool = False  # returning nodes have lost all that was set
+    pause_ms: int = 0  # between the parts that return, of several, joined by +
 
     @property
     def tells_all(self):
-        """All traps come, and in time: what flaps is known of."""
+        """All traps come, and in time: each flap is known."""
         return all(way != "trap" or action == "twice" for action, way, _ in self.faults)
 
     @property
     def is_doubtful(self):
-        """Questions go unanswered, so that what is alive may seem dead."""
+        """Gets go unanswered, so that live nodes may seem dead."""
         return any(action == "drop" and way != "trap" and when.get("method") != "set"
                    for action, way, when in self.faults)
 
@@ -85,11 +85,11 @@ class Moment:
 
 @dataclasses.dataclass
 class Outcome:
-    """What a draw came to; no faults: all is as it has to be."""
+    """The result of a draw; no faults: all is right."""
     faults: list
     cuts: list
     sets: int
-    hit: bool  # the wire stopped where it should: the phase lasted that long
+    hit: bool  # the wire stopped where it should: the phase was long enough
     served: int = 0  # links that the plugin brought into service
     nowhere: list = dataclasses.field(default_factory=list)  # see judge_packets
 
@@ -125,7 +125,7 @@ def draw_fault(draw, switches):
 
 
 class Targets:
-    """What may fail: nothing that cuts the manager off."""
+    """Parts that may fail: none that cuts the subnet manager off."""
 
     def __init__(self, netlist, topology, home):
         self._netlist, self._home = netlist, home
@@ -146,7 +146,7 @@ class Targets:
 
 
 def draw_beginning(draw, targets, phase, how):
-    """A sweep without LFT Sets has hardly a routing phase, one without a return no links'."""
+    """A sweep without LFT Sets has hardly a routing phase, one without a return no links phase."""
     beginning = draw.choice(("chassis returns",) if phase in ("routing", "links") else
                             (LOSS, LOSS, HUP, "host fails") if how == FLAPS else BEGINNINGS)
     return beginning, ("" if beginning in (HUP, LOSS) else
@@ -155,7 +155,7 @@ def draw_beginning(draw, targets, phase, how):
 
 
 def draw_after(draw, lengths):
-    """How many of what pass before the second thing."""
+    """The number of SMPs before the second event."""
     counted = draw.choice(("SMPs", "SMPs", *COUNTED))
     return (draw.randrange(12) if counted in COUNTED
             else int(lengths["discovery"] ** draw.random())), counted
@@ -191,7 +191,7 @@ class Player(pmlab.Started):
         super().__init__()
         self.shape, self._pace_us, self.broken = shape, pace_us, None
         self._repair_smps = repair_smps
-        self._down, self._changes, self._discoveries = {}, [], 0  # {target: what failed of it}
+        self._down, self._changes, self._discoveries = {}, [], 0  # {target: its failed parts}
         self._reset, self._pause_ms = False, 0
 
     def _start(self):
@@ -230,7 +230,7 @@ class Player(pmlab.Started):
 
     def _change(self, verb, target):
         """Carries it out; a chassis's switches go one after another."""
-        if verb == "lose":  # what has failed already does not fail again
+        if verb == "lose":  # a failed part does not fail again
             failed = {name for names in self._down.values() for name in names}
             names = [n for n in target.split("+") if n not in failed]
             self._down[target] = names
@@ -239,12 +239,13 @@ class Player(pmlab.Started):
         links = 0
         for name in names:
             links += self._change_part(verb, name, target)
-            time.sleep(self._pause_ms / 1000 * (verb == "back"))  # what is played
+            # part of the scenario
+            time.sleep(self._pause_ms / 1000 * (verb == "back"))
         self._discoveries = self.osm.counters()["discoveries"]
         return links
 
     def _change_part(self, verb, name, target):
-        """Notes when, too."""
+        """The same for a part; notes the time, too."""
         down, begin = self.fabric.down(), time.monotonic_ns()
         reset = self._reset and verb == "back" and ":" not in name
         if reset:
@@ -264,7 +265,7 @@ class Player(pmlab.Started):
     # ---- the wire stops
 
     def _rule_of(self, moment):
-        """Conditions of the SMP before which the first thing fails."""
+        """Conditions of the SMP before which the first part fails."""
         attr = {"management": lft_trace.ATTR_PORT_INFO, "links": lft_trace.ATTR_PORT_INFO,
                 "routing": simlab.ATTR_LFT}.get(moment.phase)
         rule = {"method": "set", "attr": attr} if attr else {}
@@ -272,7 +273,7 @@ class Player(pmlab.Started):
         return {**rule, "skip": skip, "times": 1}
 
     def _stop_at(self, mark, action, **when):
-        """Runs action() before that SMP; if there is none, when all is quiet."""
+        """Runs action() before that SMP; if there is none, when the wire is quiet."""
         osm, held = self.osm, self.wire.held
         rule = self.wire.hold("request", **when)
         still = {"state": None, "since": 0}
@@ -336,7 +337,7 @@ class Player(pmlab.Started):
                        judge_packets(replay))
 
     def _sweep_again(self):
-        """What the next sweep sends."""
+        """The Sets of the next sweep."""
         self._measure(self.osm.hup)
         return self.wire.records(applied=True, states=True)
 
@@ -350,8 +351,8 @@ class Player(pmlab.Started):
                 * (walked["links_not_active"] > 0))
 
     def _has_forgotten(self, begun, gone):
-        """Whether OpenSM has dropped switches that were there, since too many answers were lost.
-        It writes these whole then, in its own order, in which LIDs may loop."""
+        """Whether OpenSM has dropped present switches, as too many answers were lost. It then
+        writes their whole tables, in its own order, in which LIDs may loop."""
         targets = gone + [change.name for change in self._changes]
         failed = {name for target in targets for name in target.split("+")}
         links = set().union(*[self.fabric._links_of_target(name) for name in failed])
@@ -362,14 +363,14 @@ class Player(pmlab.Started):
         return not failed.issuperset(self.topology.level.keys() & set(dropped))
 
     def _allowed_smps(self, cut, moment):
-        """Until a repair is done, with those that pass while answers are waited for in vain,
-        or come late."""
+        """The SMPs until a repair is done, with those that pass while it waits for lost or late
+        answers."""
         late = cut.unanswered + TRANSMISSIONS * sum(way != "request"
                                                     for _, way, _ in moment.faults)
         return self._repair_smps + late * TRANSACTION_MS * 1000 // self._pace_us
 
     def _prepare(self, moment):
-        """What is to return is gone."""
+        """Takes out the part that is to return."""
         if moment.phase != "idle" and moment.beginning.endswith("returns"):
             self._measure(lambda: self._lose(moment.subject))
         if moment.how == RETURNS and moment.first not in self._down:
@@ -389,7 +390,8 @@ class Player(pmlab.Started):
             self.osm.hup()
 
     def _disturb(self, moment):
-        """All of it, until it is over; whether the phase lasted that long."""
+        """Carries out all events and waits for their end; returns whether the phase was long
+        enough."""
         mark, hit = self.osm.mark(), True
         for action, way, when in moment.faults:
             getattr(self.wire, action)(way, **when)
@@ -399,7 +401,7 @@ class Player(pmlab.Started):
             hit = self._stop_at(mark, lambda: self._first(moment), **self._rule_of(moment))
         elif moment.how == FLAPS:
             self._lose(moment.first)
-            time.sleep(FLAP_S)  # what is played
+            time.sleep(FLAP_S)  # part of the scenario
             self._back(moment.first)
         else:
             self._first(moment)
@@ -424,9 +426,9 @@ class Player(pmlab.Started):
             self._lose(moment.second)
 
     def _settle(self, moment, mark):
-        """Until OpenSM is done. A sweep that a failure or the wire has spoilt is begun anew,
-        as OpenSM itself would by its timer; and one that began before the last change, of which
-        no trap could tell: the switch had no active link yet."""
+        """Waits until OpenSM is done. A sweep that a failure or the wire has spoilt is begun anew,
+        as OpenSM itself would by its timer; so is one that began before the last change that no
+        trap could report, as the switch had no active link yet."""
         osm = self.osm
         osm.settle(mark, timeout=TIMEOUT_S, quiet=QUIET_S, sweep=False)
         told = osm.counters()["discoveries"] > self._discoveries
@@ -451,7 +453,7 @@ class Player(pmlab.Started):
 # ------------------------------------------------------------------------- judging
 
 def judge(replay, lab, dump, allowed_smps):
-    """What is wrong in the end, and what was on the way.
+    """The faults at the end, and those on the way.
 
     allowed_smps   of a Cut, until it is mended
     """
@@ -475,7 +477,7 @@ def judge(replay, lab, dump, allowed_smps):
 
 
 def judge_packets(replay):
-    """The plugin's Sets by which packets that arrived go nowhere, until the next ones."""
+    """The plugin's Sets by which packets that arrived are lost, until the next ones."""
     return ([f"Set {number} led LID {lid} at {name} onto a link that is not active"
              for number, name, lid in replay.inactive if number in replay.own]
             + [f"Set {number} at {name} has LID {lid} lost"
@@ -483,8 +485,8 @@ def judge_packets(replay):
 
 
 def judge_ports(records, quiet):
-    """PortInfo Sets: at most one is out for a port at a time; a sweep in which nothing has
-    happened changes no port's state."""
+    """PortInfo Sets: at most one is out for a port at a time; a sweep without an event changes no
+    port's state."""
     faults, out = [], {}
     for r in records:
         if r.attr != lft_trace.ATTR_PORT_INFO or r.method != wire.SET or not r.guid:

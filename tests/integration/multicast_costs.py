@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a failure costs in multicast tables (MFTs), beside LFTs, and when the last one goes.
+"""The costs of a failure in multicast tables (MFTs), beside LFTs, and the time of the last Set.
 
-A director fabric is simulated by ibsim, on a wire that lets questions to what is dead time
-out, with OpenSM on its first host, h0-1. One host of each leaf joins a group, as IPoIB's
-hosts join the broadcast group. Then a cable, a switch and a chassis that the group's tree goes
-through are lost, one after another, and each is brought back; with portmajor and then with
-OpenSM's own engines. Printed are, for each failure, the LFT Sets and the MFT Sets, and the
-number among all SMPs of the last one of either.
+ibsim simulates a director fabric, on a wire where Gets to dead nodes time out, with OpenSM on the
+first host, h0-1. One host of each leaf joins a group, as IPoIB's hosts join the broadcast group.
+Then a cable, a switch and a chassis of the group's tree fail, one after another, and each returns;
+with portmajor and then with OpenSM's own engines. For each failure the LFT Sets and the MFT Sets
+are printed, and the number of the last one of either among all SMPs.
 
-The same again with many groups, for a sweep in which nothing changed, hosts that go and come, a
-cable and a chassis, with portmajor and updn: MFT Sets, and beside portmajor's the bound, which is
-the number of places where what switches held differs from what they are to hold. Then how many
-trees lie on a link, how long OpenSM's lock is held exclusively for multicast in a sweep in which
-nothing changed, and the CPU time that trees take. With 36 leaves these are five groups that have
-a member at each leaf and 96 of two.
-With 324 leaves (5,832 hosts) they are the five of all hosts that IPoIB has, and solicited-node
-groups up to the 1,024 MLIDs that ibsim holds; the first table is left out then.
+The same is done with many groups, for a sweep without changes, hosts that leave and return, a cable
+and a chassis, with portmajor and updn: MFT Sets, and beside portmajor's the bound, which is the
+number of places where the switches' tables differ from the wanted ones. Then follow the number of
+trees on a link, the time for which OpenSM's lock is held exclusively for multicast in a sweep
+without changes, and the CPU time of the trees. With 36 leaves these are five groups that have a
+member at each leaf and 96 of two. With 324 leaves (5,832 hosts) they are the five groups of all
+hosts that IPoIB has, and solicited-node groups up to the 1,024 MLIDs of ibsim; the first table is
+left out then.
 
-Exit status 1 if a group is not whole after a sweep, or what is to be reached is not (missed): then
-the table is written all the same with --update, and says so.
+Exit status 1 if a group is not whole after a sweep, or an aim is missed: then --update writes the
+table all the same, with a remark.
 """
 
 import argparse
@@ -40,19 +39,19 @@ import wiretime
 
 ENGINES = ("portmajor", "updn", "minhop")
 GROUP = 0xFF12401BFFFF000000000000FFFFFFFF
-ASKING = "h9-1"  # reads the tables; its leaf's cable is the one that is lost
+ASKING = "h9-1"  # reads the tables; its leaf's cable fails
 OF_NO_GROUP = "h7-17", "h9-18"
 READER = "h9-18"
-SWEEPS = 3  # in which nothing changed; of times the least counts
-SENDERS = 3  # of each group's members packets are followed from, as all trees are undirected
+SWEEPS = 3  # without changes; the least of the times counts
+SENDERS = 3  # of each group's members are followed, as all trees are undirected
 LOCKED = "osm_mcast_mgr_process", "osm_mft_rcv_process", "mcast_quiet_show"
-# A round of the plugin's: it reads groups, computes trees, and finds what differs.
+# A round of the plugin: it reads groups, computes trees, and finds the differences.
 ROUND = "read_subnet", "raise_tops", "mcast_quiet_show"
 MARKS = {36: "multicast-costs", 324: "multicast-costs 5,832"}
 
 
 class Group:
-    """Members and their tables; faults() is empty if each reaches all others once."""
+    """Members and their tables; faults() is empty if each member reaches all others once."""
 
     def __init__(self, lab, leaves):
         self.fabric = lab.fabric
@@ -70,7 +69,7 @@ class Group:
         return self.tables().faults(self.mlid, self.members)
 
     def targets(self):
-        """What the tree goes through: a leaf's cable, a line switch, a chassis."""
+        """The parts of the tree: a leaf's cable, a line switch, a chassis."""
         tables = self.tables()
         leaf = tables.cables[ASKING, 1].peer
         port = next(p for p in sorted(tables.ports[leaf, self.mlid])
@@ -111,7 +110,7 @@ def run(netlist, leaves, engine, tell):
             tell(f"{engine}: {target}")
             lab.osm.wait_traps_aged()
             trace.records()
-            lab.osm.pace(wiretime.SET_US)  # what passes meanwhile depends on the wire alone
+            lab.osm.pace(wiretime.SET_US)  # the SMPs in between depend only on the wire
             lab.event("lose", target)
             lab.osm.pace(0)
             rows.append((kind, engine, *count(trace.records())))
@@ -125,7 +124,7 @@ def run(netlist, leaves, engine, tell):
 
 
 class Scenario:
-    """Groups of a lab, and hosts to lose: one that is in groups of all leaves alone, and one
+    """Groups of a lab, and two hosts that fail: one that is only in groups of all leaves, and one
     that is in a group of two."""
 
     def __init__(self, lab, leaves):
@@ -164,7 +163,7 @@ class Scenario:
                 ("back", lambda: fabric.back(f"{chassis}-*"), True))
 
     def run(self, action, sweep):
-        """What was logged meanwhile."""
+        """The log of the event."""
         self.lab.osm.wait_traps_aged()
         mark = self.lab.osm.mark()
         action()
@@ -174,8 +173,8 @@ class Scenario:
 
 
 class Costs:
-    """Of one engine: rows (event, MFT Sets, their bound, number of the last one, SMPs), trees on a
-    link (the most, the mean); for all trees, in a sweep in which nothing changed, the CPU time
+    """The costs of one engine: rows (event, MFT Sets, their bound, number of the last one, SMPs),
+    trees on a link (the most, the mean); for all trees, in a sweep without changes, the CPU time
     with the lock held exclusively, and all CPU time, OpenSM's with that of queueing its Sets."""
 
     def __init__(self):
@@ -183,7 +182,7 @@ class Costs:
         self.locked_ms = self.cpu_ms = 1e9
 
     def note_sweep(self, held):
-        """Of a sweep in which nothing changed."""
+        """Notes a sweep without changes."""
         locked = [held[name].cpu_ms for name in LOCKED if name in held]
         rounds = [held[name] for name in ROUND if name in held]
         self.locked_ms = min(self.locked_ms, sum(locked))
@@ -228,7 +227,7 @@ RETURNS = "host of no group back", "the host back, and no member"
 
 
 def format_groups(title, ours, theirs, aims):
-    """Rows side by side, the loads and times; what misses its aim has a star."""
+    """Rows side by side, the loads and times; missed aims have a star."""
     rows = [(a[0], *a[1:], b[1], *b[3:]) for a, b in zip(ours.rows, theirs.rows)
             if a[1] or a[0] not in RETURNS]
     pairs = (("trees on a link: most, mean", *(f"{c.loads[0]}, {c.loads[1]:.1f}"
@@ -242,7 +241,7 @@ def format_groups(title, ours, theirs, aims):
 
 
 def missed(leaves, ours, theirs):
-    """What is to be reached and is not: {name of the row: why}."""
+    """The missed aims: {name of the row: reason}."""
     sets = {}
     for a, b in zip(ours.rows, theirs.rows):
         sets.setdefault(a[0], (a[1], a[3], b[1]))
@@ -269,7 +268,7 @@ def format_table(rows):
 
 
 def layout(rows, texts):
-    """A table in Markdown; the first columns, so many, are texts."""
+    """A table in Markdown; the first columns are text."""
     cells = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     rule = ["-" * w if i < texts else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
@@ -279,7 +278,7 @@ def layout(rows, texts):
 
 
 def update(path, mark, table):
-    """Replaces what stands between the marker lines."""
+    """Replaces the text between the marker lines."""
     begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"
     before, found, rest = path.read_text(encoding="ascii").partition(begin)
     _, ended, after = rest.partition(end)

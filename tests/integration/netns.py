@@ -9,7 +9,7 @@
         one.run(...)
         print(port.receive())
 
-They are there as long as this process has them open; with them go veths and tc programs.
+They exist as long as this process has them open; veths and tc programs end with them.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def _back_home():
 
 
 class Namespace:
-    """OSError where there is no right to one."""
+    """Raises OSError without the right to one."""
 
     def __init__(self):
         with _back_home():
@@ -64,7 +64,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def inside(self):
-        """Sockets that this thread makes, and processes that it starts, are in it."""
+        """Sockets made by this thread, and processes started by it, are in the namespace."""
         with _back_home():
             _check(_LIBC.setns(self.fd, _CLONE_NEWNET), "setns")
             yield
@@ -76,7 +76,7 @@ class Namespace:
                                   check=False, stdin=subprocess.DEVNULL, **kwargs)
 
     def must(self, *argv, **kwargs):
-        """What it prints."""
+        """The output of a command that must succeed."""
         done = self.run(*argv, **kwargs)
         if done.returncode:
             raise AssertionError(f"{argv}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -84,14 +84,14 @@ class Namespace:
 
 
 class Frame(NamedTuple):
-    """As a device has received it: `data` without the outer tag, which the kernel takes out."""
+    """As a device has received it: `data` is without the outer tag, which the kernel takes out."""
     vlan: Optional[int]  # None: untagged
     type: int  # of the tag
     data: bytes
 
 
 class Port:
-    """A device's frames as they are on the wire; made inside of its namespace."""
+    """A device's frames as they are on the wire; made inside its namespace."""
 
     def __init__(self, device):
         self.end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
@@ -107,7 +107,7 @@ class Port:
         self.end.send(data)
 
     def receive(self, timeout_s=20):
-        """The next frame that came; None if there is none for so long."""
+        """The next frame; None if none comes in that time."""
         while select.select([self.end], [], [], timeout_s)[0]:
             data, extra, _, where = self.end.recvmsg(65536, 256)
             if where[2] == socket.PACKET_OUTGOING:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A night of an operator, event by event: is what portmajor says true?
+"""A night of an operator, event by event: does portmajor tell the truth?
 
 Plays the rows of a table (default: docs/evidence/night.md) on a fabric of 648 hosts, simulated by
-ibsim, with OpenSM and the plugin as a user has them. What is true is read from ibsim's Dump, not
-from OpenSM. In the table
+ibsim, with OpenSM and the plugin as a user has them. The truth is read from ibsim's Dump, not from
+OpenSM. In the table
 
     done     steps with `;` between, see night_steps.py
     true     what the Dump has otherwise than the drawing, as text: see Truth
@@ -14,8 +14,8 @@ from OpenSM. In the table
     metrics  `name value` in the file for Prometheus
 
 `..` stands for any text of one line. All of a row has to hold at the same time, within --limit
-seconds. Then the row is undone, and the next one begins when nothing is a finding. Rows are
-played in several lanes, each with a fabric of its own, as most of a row's time is waiting.
+seconds. Then the row is undone, and the next one begins when nothing is a finding. Rows are played
+in several lanes, each with a fabric of its own, as most of a row's time is waiting.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def read_table(path):
 
 
 def wanted(cell):
-    """[(text, whether it is there)] of a cell."""
+    """[(text, whether it must be there)] of a cell."""
     found = []
     there = True
     for word, text in re.findall(r"\b(not)\b|`([^`]+)`", cell):
@@ -65,7 +65,7 @@ def wanted(cell):
 # ---------------------------------------------------------------------- the truth
 
 class Truth:
-    """Which links a Dump of ibsim has, and which the drawing."""
+    """The links that a Dump of ibsim has, and those of the drawing."""
 
     _NODE = re.compile(r'^(\S+) \d+ "([^"]+)"\s.*nodeguid (\w+)')
     _PORT = re.compile(r'^\w+\s+\[(\d+)\]\s+"([^"]+)"\[(\d+)\].*/LinkUp')
@@ -100,7 +100,7 @@ class Truth:
         return "-".join(f"{name}[{port}]" for name, port in sorted(link))
 
     def text(self):
-        """The differences; hosts and links behind a switch that is not there are counted."""
+        """The differences; hosts and links behind an absent switch are counted."""
         drawn = {frozenset(((name, port), peer)) for name, node in self.drawing.nodes.items()
                  for port, peer in node.ports.items()}
         present, hosts = self.present(), set(self.drawing.hosts)
@@ -127,12 +127,12 @@ class Row:
         self.before = collections.Counter(self._all_events())
 
     def _all_events(self):
-        """Lines, without the GUIDs that they have where two OpenSMs wrote some."""
+        """Lines, without the GUIDs that they have if two OpenSMs wrote some."""
         return [re.sub(r"^(\S+) 0x[0-9a-f]{16} ", r"\1 ", line)
                 for line in self.night.run("events").stdout.splitlines(True)]
 
     def new_events(self):
-        """Those since the row began."""
+        """Events since the row began."""
         left, new = self.before.copy(), []
         for line in self._all_events():
             if left[line]:
@@ -142,7 +142,7 @@ class Row:
         return "".join(new)
 
     def faults(self):
-        """What does not hold."""
+        """The expectations that do not hold."""
         dump, row, night = self.night.folder / "dump", self.row, self.night
         night.fabric.dump(dump)
         done, prom = night.run("status"), night.home / "portmajor.prom"
@@ -163,7 +163,7 @@ class Row:
         return found
 
     def judge(self):
-        """Plays it; what does not hold in the end."""
+        """Plays the row; returns what does not hold in the end."""
         found = None
         try:
             self.night.play(self.row["done"])
@@ -184,11 +184,11 @@ class Row:
                                             for text in ("missing     nothing", "drained     0"))
 
     def mend(self):
-        """Undoes what was done. Why that fails, if it does."""
+        """Undoes the row's steps. Returns why that fails, if it does."""
         night = self.night
         try:
             night.undo_all()
-            night.osm.hup()  # what is known waits no longer for a sweep
+            night.osm.hup()  # known changes wait no longer for a sweep
             simlab.poll_until(self.is_mended, night.limit, "nothing missing, no finding", LOOK_S,
                               lambda: night.run("status").stdout)
         except simlab.SimError as error:
@@ -201,7 +201,7 @@ class Row:
 # ------------------------------------------------------------------------ lanes
 
 def play_lane(number, rows, taken, pipe, netlist, folder, limit):
-    """Plays rows that no other lane has taken; sends (row, faults, seconds, what was said)."""
+    """Plays rows that no other lane has taken; sends (row, faults, seconds, messages)."""
     simlab.die_with_parent(multiprocessing.parent_process().pid)
     folder = folder / str(number)
     folder.mkdir()
@@ -221,11 +221,11 @@ def play_lane(number, rows, taken, pipe, netlist, folder, limit):
 
 
 def play(rows, lanes, limit):
-    """Yields (event, faults, seconds, what was said) of each row as it ends."""
+    """Yields (event, faults, seconds, messages) of each row as it ends."""
     with tempfile.TemporaryDirectory(prefix="portmajor-night-",
                                      dir=os.environ.get("SIMLAB_DIR")) as folder:
         folder = pathlib.Path(folder)
-        folder.chmod(0o755)  # for commands of nobody
+        folder.chmod(0o755)  # for commands of user nobody
         netlist = pmlab.generate(folder / "fabric.net", "director", 36)
         with open(netlist, "a", encoding="ascii") as net:
             net.write(f'\nSwitch\t36 "{night_steps.SPARE}"\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The steps of night.py: what happens in a night, and what an operator does.
+"""The steps of night.py: the events of a night, and the operator's actions.
 
 A step is `VERB WORDS`, method do_VERB of Night; most have an undo. Parts are NODE:PORT, or for
 `lose`, `back`, `flap` and `reboot` names and patterns, too; a host needs no port. A range of
@@ -24,13 +24,13 @@ import walker
 
 LOOK_S = 0.1
 STANDBY, SPARE = "h30-1", "spare"
-# With its 500 queries at a time ibsim's sockets are full, and nobody reads any more.
+# With its 500 queries at a time ibsim's sockets are full, and no process reads any more.
 PERFMGR = {"perfmgr": "TRUE", "perfmgr_sweep_time_s": 5, "perfmgr_max_outstanding_queries": 4}
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
 def has(text, fragment):
-    """Whether a line has it, with any text for `..`."""
+    """Whether a line has the text, with any text for `..`."""
     return re.search(re.escape(fragment).replace(re.escape(".."), ".*"), text) is not None
 
 
@@ -50,7 +50,7 @@ def split_end(text):
 
 
 class Night:
-    """A fabric and an OpenSM in a folder; what was done is undone by undo_all()."""
+    """A fabric and an OpenSM in a folder; undo_all() undoes all steps."""
 
     def __init__(self, netlist, folder, limit):
         self.whole, self.folder, self.limit = netlist, pathlib.Path(folder), limit
@@ -70,7 +70,7 @@ class Night:
     sm = property(lambda self: self.netlist.hosts[0])
 
     def begin(self, netlist=None, disk_errno=errno.ENOSPC, clock=False):
-        """A fabric, and an OpenSM that knows nothing of it.
+        """Starts a fabric, and an OpenSM that knows nothing of it.
 
         disk_errno  how its disk fails when it does (do_full)
         clock       whether it has one that do_clock sets
@@ -158,15 +158,15 @@ class Night:
             self.fabric.back(target)
 
     def do_flap(self, times, seconds, *targets):
-        """Down and back so many times; so long each time, and between them."""
+        """Down and up so many times; the seconds of each, and between them."""
         for _ in range(int(times)):
             for change in self.fabric.lose, self.fabric.back:
                 for target in targets:
                     change(target)
-                time.sleep(float(seconds))  # what is played
+                time.sleep(float(seconds))  # part of the scenario
 
     def do_reboot(self, *targets):
-        """All of them lose what they know, and are back."""
+        """All of them lose what was set, and return."""
         names = [name for target in expand(targets) for name in self.netlist.match(target)]
         for name in names:
             self.fabric.clear(name)
@@ -174,7 +174,7 @@ class Night:
             self.fabric.relink(name)
 
     def do_power(self):
-        """All of the fabric loses its power, and has it again."""
+        """All of the fabric loses its power, and gets it again."""
         names = [name for name, node in self.netlist.nodes.items() if node.ports]
         for name in names:
             self.fabric.clear(name)
@@ -187,7 +187,7 @@ class Night:
                                 f"PortCounters.SymbolErrorCounter={number}")
 
     def do_deaf(self, name):
-        """It does not answer LFT Sets."""
+        """The node does not answer LFT Sets."""
         self.fabric.error(name, 100, attr=simlab.ATTR_LFT)
         self.undo.append(lambda: self.fabric.error(name, 0, attr=simlab.ATTR_LFT))
 
@@ -222,7 +222,7 @@ class Night:
         self._recable(old, [(old[0][0], old[1][1]), (old[1][0], old[0][1])])
 
     def do_plug(self, end, place):
-        """The cable at that end is plugged into another place, whose own cable is pulled."""
+        """The cable at that end is plugged into another port, whose own cable is pulled."""
         old = self._pull([split_end(end), split_end(place)])
         self._recable(old, [(split_end(place), old[0][1])])
 
@@ -238,7 +238,7 @@ class Night:
         self.undo.insert(0, self.anew)
 
     def do_then_anew(self):
-        """What was found stays a finding for an hour: the next row has a new night."""
+        """Findings stay for an hour: the next row has a new night."""
         self._undo_night()
 
     def do_fabric(self, name):
@@ -306,7 +306,7 @@ class Night:
         self.other = self._open(STANDBY, sm_priority=1, sminfo_polling_timeout=1000)
 
         def end():
-            """It is removed by hand, as the guide has it."""
+            """Removed by hand, as the guide tells."""
             self.other.__exit__(None, None, None)
             self.other = None
             for folder in self.cache.glob("portmajor.*"):
@@ -366,19 +366,19 @@ class Night:
     def do_room(self):
         self.room.touch()
 
-    # ---- commands, and what is waited for
+    # ---- commands, and waiting
 
     def do_wait(self, seconds):
-        time.sleep(float(seconds))  # what is played
+        time.sleep(float(seconds))  # part of the scenario
 
     def do_until(self, *words):
-        """Status has it."""
+        """Waits until status has the text."""
         text = " ".join(words)
         simlab.poll_until(lambda: has(self.run("status").stdout, text), self.limit, text, LOOK_S,
                           lambda: self.run("status").stdout)
 
     def do_log(self, *words):
-        """OpenSM's log has it, since the row's begin or its rotation."""
+        """Waits until OpenSM's log has it, since the row's begin or its rotation."""
         text = " ".join(words)
         simlab.poll_until(lambda: has(self.osm.log(self.log_start), text), self.limit, text)
 
@@ -407,12 +407,12 @@ class Night:
         self._undo_command(*args)
 
     def do_nobody(self, status, *args):
-        """A command of a user without rights, that ends with this status."""
+        """A command of a user without rights that ends with this status."""
         self._note(shlex.join(args), self.run(*args, user="nobody", group="nogroup",
                                               extra_groups=[]), status)
 
     def do_printed(self, *words):
-        """The last command did so."""
+        """The last command printed the text."""
         if not has(self.said, " ".join(words)):
             raise simlab.SimError(f"the last command printed {self.said}")
 
@@ -429,7 +429,7 @@ class Night:
             self._undo_command(*shlex.split(command))
 
     def do_script(self, status, name, *args):
-        """A script of the package, on these folders; its end has this status."""
+        """Runs a script of the package, on these folders; it ends with this status."""
         script = (pmlab.ROOT / "packaging" / name).read_text("ascii")
         script = script.replace("/var/cache/opensm", str(self.cache)).replace(
             "/var/lib/prometheus/node-exporter", str(self.folder))

@@ -6,8 +6,8 @@ no trees at all.
     net.write(path)                        # an ibsim netlist
     net.apart()(("spine0", None), ("spine1", None))   # True: no path up and down
 
-Each switch is given its level by whoever builds the fabric, so that what a path
-up and then down joins is known here without asking the code under test.
+The level of each switch is given by the function that builds the fabric, so the pairs that a path
+up and then down joins are known here without the code under test.
 """
 
 import collections
@@ -24,7 +24,7 @@ class Net:
     def __init__(self):
         self.levels = {}
         self.cables = []
-        self._nodes = {}  # name -> (kind, number of ports, what follows)
+        self._nodes = {}  # name -> (kind, number of ports, the rest of its line)
         self._used = collections.defaultdict(int)
 
     def switch(self, name, ports, level=0, port0=None):
@@ -75,7 +75,7 @@ class Net:
         path.write_text(self.text(), encoding="ascii")
         return path
 
-    # ---- what paths up and then down join
+    # ---- pairs that paths up and then down join
 
     def _neighbours(self, down):
         """{switch: (those above, those below)} over the cables that are up."""
@@ -109,7 +109,7 @@ class Net:
         return result
 
     def apart(self, down=frozenset()):
-        """A function that tells of two (node, port) whether no such path joins them.
+        """A function that says of two (node, port) whether no such path joins them.
 
         The port counts for end nodes; a switch's is None.
         """
@@ -164,8 +164,8 @@ def single_switch():
 def uneven_two_levels():
     """Leaves and spines of several sizes, 3 to 8 uplinks, single and parallel.
 
-    leaf3 has no host, leaf4 more hosts than uplinks; leaf2 and leaf4 have but two
-    spines in common.
+    leaf3 has no host, leaf4 more hosts than uplinks; leaf2 and leaf4 have only two spines in
+    common.
     """
     net = Net()
     for name, ports in (("leaf0", 36), ("leaf1", 24), ("leaf2", 8), ("leaf3", 36),
@@ -324,7 +324,7 @@ BESIDE = (("leaf0-0", "leaf1-0"), ("top0", "top1"), ("mid0-0", "mid0-1"), ("leaf
 
 
 def leaves_apart():
-    """leaf0 and leaf2 have no spine in common: only down and up again leads there."""
+    """leaf0 and leaf2 have no spine in common: only paths down and up again join them."""
     net = Net()
     for leaf, spines in enumerate(("spine0", "spine0 spine1", "spine1")):
         net.switch(f"leaf{leaf}", 12)
@@ -337,7 +337,7 @@ def leaves_apart():
 
 
 def ring_below_spines(leaves=6, spines=2, hosts=2):
-    """A tree with leaves that are a ring as well: without the spines nothing else is left."""
+    """A tree with leaves that are a ring as well: without the spines only the ring is left."""
     net = Net()
     for leaf in range(leaves):
         net.switch(f"leaf{leaf}", hosts + spines + 2)

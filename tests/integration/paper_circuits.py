@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The statements, tables and figures of Takizawa, Matsuoka and Nakada ("MPI collective
-communication on all optical network") beside what portmajor-lab collective computes.
+communication on all optical network") beside the results of portmajor-lab collective.
 
 Exit status 1 if a statement does not hold at all. With --figures, the curves of figures
 6 to 9 are written as CSV, and as SVG where matplotlib is there.
@@ -27,7 +27,7 @@ CALLS = {"Alltoall": 8, "Barrier": 1, "Bcast": 2, "Reduce": 6}
 # Table 4, seconds; by ports, 1: naive.
 TABLE_4 = {1: 2.67, 2: 2.33, 3: 2.33, 4: 2.16}
 TABLE_4_IDEAL = 1.82
-# Not in the paper, and fitted: what each call waits for beside its own set-ups.
+# Fitted, not from the paper: the wait of each call beside its own set-ups.
 EXTRA_SETUPS_PER_CALL = 1
 # FT's calls in their order, and bytes of class A: 256 x 256 x 128 complex numbers over 16
 # processes; one complex number for the checksum; a few integers.
@@ -36,7 +36,7 @@ FT_BYTES = {"Alltoall": 256 * 256 * 128 * 16 // 16, "Barrier": 0, "Bcast": 12, "
 
 
 def compute(*args):
-    """What the command prints, by algorithm; and its settings."""
+    """The output of the command, by algorithm; and its settings."""
     done = pmlab.run_lab("collective", "--json", *args)
     if done.returncode:
         sys.exit(f"portmajor-lab collective: {done.stderr}")
@@ -64,7 +64,7 @@ class Curves:
         return self.at(size, 1) / self.at(size, ports)
 
     def crossing(self, ports):
-        """Bytes from which communication takes longer than setting up: it is linear."""
+        """The size in bytes from which communication takes longer than setting up: it is linear."""
         fixed, whole = self.at(1, 0), self.at(1000000, 0)
         slope = (whole - fixed) / 999999
         return (self.setups[ports] * GAMMA - fixed) / slope + 1
@@ -182,7 +182,7 @@ def play(events, folder, *args):
 
 
 def rank_of_ft(computing):
-    """What a rank of FT does, with so many seconds of computing before each call."""
+    """The events of a rank of FT, with so many seconds of computing before each call."""
     events = []
     for call in FT:
         events += [{"compute": computing}, {"call": call, "bytes": FT_BYTES[call]}]
@@ -190,8 +190,8 @@ def rank_of_ft(computing):
 
 
 def table_4():
-    """FT's events are played. Their CPU times are not in the paper: they are what is missing
-    between the simulated calls without circuits' cost and the paper's Ideal."""
+    """FT's events are played. Their CPU times are not in the paper: they are the difference between
+    the simulated calls without circuits' cost and the paper's Ideal."""
     with tempfile.TemporaryDirectory() as folder:
         calls = play(rank_of_ft(0), folder)[0]
         events = rank_of_ft((TABLE_4_IDEAL - calls) / len(FT))

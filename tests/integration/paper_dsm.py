@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What Araki et al. say of shared memory in software over InfiniBand ("Fagus using Verb
-layer") beside what portmajor-lab dsm computes.
+"""The statements of Araki et al. on shared memory in software over InfiniBand ("Fagus using Verb
+layer") beside the results of portmajor-lab dsm.
 
-Their figures are pictures, and the text has few numbers: those that are fitted to it are
-named, and so are those that are ours alone. Exit status 1 if a statement does not hold.
+Their figures are pictures, and the text has few numbers: fitted numbers are named, and so are
+numbers of our own. Exit status 1 if a statement does not hold.
 """
 
 import argparse
@@ -19,7 +19,7 @@ NODES = (2, 3, 4)
 
 # The range over which statement d5 is tried; none of these is in the paper.
 POSTED = (1, 2, 4, 8, 16)  # receives of a node for each node
-PAGES = (1, 2, 4, 8)  # that a node wants of each neighbour
+PAGES = (1, 2, 4, 8)  # that a node requests from each neighbour
 TIMEOUTS_US = (50000, 80000, 100000, 200000)
 
 
@@ -40,7 +40,7 @@ def fragments():
     wanted, ours, exact = {1: 1, 2042: 1, 2043: 2, 4096: 3, 16384: 9, 65536: 33}, {}, True
     for size, packets in wanted.items():
         update = compute("-N", 2, "--page", size, "--posted", 64)[0][2, "ud"]["update"]
-        ours[size] = update["packets"] - 1  # the question
+        ours[size] = update["packets"] - 1  # the query
         exact &= (ours[size] == packets and update["headers"] == 6 * update["packets"] and
                   update["bytes"] == 32 + size + update["headers"] and not update["lost"])
     yield Row("d1", "A message goes in packets of 2,048 bytes at most, 6 of them a header: 2,042 "
@@ -50,7 +50,7 @@ def fragments():
 
 
 def difference(member, moment, *args):
-    """What IP costs more, for 2 to 4 nodes; and the times of both with 2."""
+    """The additional cost of IP, for 2 to 4 nodes; and the times of both with 2."""
     rows = compute("-N", "2..4", *args)[0]
     return ([rows[n, "ip"][member][moment] - rows[n, "ud"][member][moment] for n in NODES],
             rows[2, "ud"][member][moment], rows[2, "ip"][member][moment])
@@ -117,7 +117,7 @@ def sweep():
 
 
 def where_holds(found):
-    """What those have in common with which it holds."""
+    """The properties that are common to those with which it holds."""
     good = [key for key, holds in found.items() if holds]
     alike = sum(posted == pages for posted, pages, _ in good)
     quick = sum(timeout == TIMEOUTS_US[0] for *_, timeout in good)

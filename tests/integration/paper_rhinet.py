@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The statements of Ueno et al. ("Flow control method in high speed transfer using optical
-interconnect", RHiNET-3/SW) beside what portmajor-lab traffic --engine flit finds.
+interconnect", RHiNET-3/SW) beside the results of portmajor-lab traffic --engine flit.
 
-1 to 11 are what a simulator of that system must show; c1 to c10 what the paper claims. It
-has no number of throughput or latency in its text, so claims are compared as relations.
-Exit status 1 if a verdict is another one than when it was compared by hand (EXPECTED). With
---figures, the curves of figures 5 to 7 are written as CSV, and as SVG where matplotlib is
-there.
+Statements 1 to 11 are requirements of a simulator of that system; c1 to c10 are the claims of the
+paper. Its text has no number of throughput or latency, so claims are compared as relations. Exit
+status 1 if a verdict differs from that of the comparison by hand (EXPECTED). With --figures, the
+curves of figures 5 to 7 are written as CSV, and as SVG where matplotlib is there.
 """
 
 import argparse
@@ -44,7 +43,7 @@ FIGURES = {5: ("torus, random", TORUS),
 
 
 class Bench:
-    """How much is simulated; results are kept, as several statements look at them."""
+    """The amount of simulation; results are kept, as several statements use them."""
 
     def __init__(self, quick):
         self.quick = quick
@@ -86,7 +85,7 @@ def mean(values):
 
 
 def interval(values):
-    """Mean, and half of the interval that holds the true one in 19 cases of 20."""
+    """Mean, and half of the interval that holds the true mean in 19 cases of 20."""
     half = STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
     return mean(values), half
 
@@ -98,7 +97,7 @@ def surely_below(values, others):
 
 
 def both(one, other):
-    """Of two verdicts about two networks."""
+    """Joins two verdicts about two networks."""
     return HOLDS if one and other else IN_PART if one or other else FAILS
 
 
@@ -350,7 +349,7 @@ def statement_11(bench):
 # ------------------------------------------------------------------------------- claims
 
 def show_fall(ratios):
-    """By how much the ratio at 64 flits is below those beside it."""
+    """The difference of the ratio at 64 flits to those beside it."""
     told = ", ".join(f"{mean(ratios[other]) - mean(ratios[64]):.3f} below that at {other}"
                      for other in (60, 72))
     return f"the ratio at 64 is {told}: {'' if dips(ratios) else 'not '}beyond chance"
@@ -363,7 +362,7 @@ def claims_of_slack(bench, rows):
           for flow in FLOWS for length in (64, 128)}
     slow = {length: at["slack", length]["mean"] / at["credit", length]["mean"] - 1
             for length in (64, 128)}
-    # How much wider latencies are apart at 128 flits than at 64.
+    # The ratio of the distances between latencies at 128 flits and at 64.
     spread = {flow: (at[flow, 128]["p99"] - at[flow, 128]["p50"]) /
               (at[flow, 64]["p99"] - at[flow, 64]["p50"]) for flow in FLOWS}
     drops, scatters = rows["6"].verdict == HOLDS and slow[128] > 2 * slow[64], \
@@ -386,7 +385,7 @@ def claims_of_slack(bench, rows):
 
 
 def falls(values):
-    """{(length, next one): percent by which throughput falls there, for each flit more}"""
+    """{(length, next one): percent by which throughput falls there, for each additional flit}"""
     lengths = sorted(values)
     return {(a, b): 100 * (1 - mean(values[b]) / mean(values[a])) / (b - a)
             for a, b in zip(lengths, lengths[1:])}
@@ -402,7 +401,7 @@ def rises(bench, load):
 
 
 def most_of_credit(bench):
-    """The highest mean of slack's saturation by that with credits, of both networks."""
+    """The highest mean of slack's saturation divided by that with credits, of both networks."""
     return max(mean(values) for net in (TORUS, MESH) for values in bench.ratios(net).values())
 
 
@@ -413,7 +412,7 @@ def claims_of_credit(bench):
     torus = {length: by for length, by in found["torus"].items() if 48 <= length <= 96}
     fall = falls(torus)
     step = fall.pop((64, 66))
-    # Groups: that is most of the way down. A step: it is steeper than all around it.
+    # Groups: that is most of the way down. A step: it is steeper than its surroundings.
     groups = 2 * step > 50 * (1 - mean(torus[96]) / mean(torus[48]))
     steep = step > 2 * max(fall.values()) and surely_below(torus[66], torus[64])
     rise = rises(bench, 0.8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a paper says beside what is computed here, with a verdict."""
+"""The statements of a paper beside our results, with a verdict."""
 
 import textwrap
 from typing import NamedTuple
@@ -20,7 +20,7 @@ def verdict(holds, otherwise=FAILS):
 
 
 def show(title, rows):
-    """Prints all of it; returns whether no statement fails."""
+    """Prints all rows; returns whether no statement fails."""
     print(f"{title}\n")
     for row in rows:
         for head, text in ((f"{row.number:>4}  ", row.statement), ("paper  ", row.theirs),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What Miura et al. say of trees of Ethernet switches with a VLAN for each path ("VLAN based
-Fat Tree") beside what portmajor-lab traffic --engine share computes and, as root on a machine with
-network namespaces, Open vSwitch and the tc program, what is measured.
+"""The statements of Miura et al. on trees of Ethernet switches with a VLAN for each path ("VLAN
+based Fat Tree") beside the results of portmajor-lab traffic --engine share and, as root on a
+machine with network namespaces, beside measurements of Open vSwitch and the tc program.
 
-Their table 2 has numbers, figure 6 is a picture that the text describes. Their switches A and
-B are joined by n cables; ours are two leaves below n top switches, as in their figure 3. Exit
-status 1 if a statement does not hold; what cannot be measured here is told with the reason.
+Their table 2 has numbers, figure 6 is a picture that the text describes. Their switches A and B are
+joined by n cables; ours are two leaves below n top switches, as in their figure 3. Exit status 1 if
+a statement does not hold; statements that cannot be measured here are listed with the reason.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from paper_table import Row, verdict
 
 UNKNOWN = "not measured here"
 LINKS = (1, 2, 3, 4)
-FRAME, GAPS, TAG = 1518, 20, 4  # bytes: with its checksum; preamble and gap; what a VLAN adds
+# bytes: with its checksum; preamble and gap; the bytes that a VLAN adds
+FRAME, GAPS, TAG = 1518, 20, 4
 PLANES = (1, 2, 3, 6, 9, 18)
 CLOSE = 1e-6
 
@@ -40,7 +41,7 @@ class Bench:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def bisect(self, leaves, tops, hosts, *args):
-        """{(kind, VLANs): network} of a fabric; what each has, in links of hosts."""
+        """{(kind, VLANs): network} of a fabric; the bandwidth of each, in links of hosts."""
         netlist = pmlab.generate(f"{self.folder}/{leaves}-{tops}-{hosts}.net", "two-level",
                                  leaves, tops, hosts, 1)
         done = pmlab.run_lab("traffic", "--engine", "share", "--json", *args, netlist)
@@ -58,7 +59,7 @@ def rates(network, flows):
 
 
 def alike(network, flows, links):
-    """Whether all pairings have so many links' worth."""
+    """Whether all pairings have the bandwidth of so many links."""
     return all(abs(rate - links) < CLOSE for rate in rates(network, flows))
 
 
@@ -109,7 +110,7 @@ def at_size(bench):
 
 
 def table_2():
-    """What the tag costs by its bytes; whether theirs is that."""
+    """The cost of the tag by its bytes; whether theirs is equal."""
     wire = FRAME + GAPS
     theirs, ours = 896 / 898, wire / (wire + TAG)
     yield Row("t1", "Table 2: what TCP between two hosts loses with the driver is the tag's 4 "
@@ -119,7 +120,7 @@ def table_2():
 
 
 def find_live():
-    """What measures, or None; and then why not."""
+    """The measuring program, or None; and then the reason."""
     try:
         live = importlib.import_module("vlan_live")
         return live, importlib.import_module("ethlab").missing()
@@ -128,7 +129,7 @@ def find_live():
 
 
 def measured(bench):
-    """Rows of what is measured here, and lines with all of it."""
+    """Rows of the measurements here, and lines with all of them."""
     live, reason = find_live()
     if reason:
         return [Row(number, f"{what}, measured", "as above", reason, UNKNOWN)

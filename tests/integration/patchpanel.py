@@ -3,7 +3,7 @@
 
 Each port of a switch is a veth. Its other end is a device of a panel, where a frame for the port is
 sent; a cable is a bridge without VLANs between two of these devices, and a hub one between more.
-walk() has what switches do by `switches.json`: a switch must receive no frame but those.
+walk() follows frames by `switches.json`: a switch must receive no other frame.
 """
 
 import collections
@@ -33,7 +33,7 @@ UNPLANNED = [{("leaf0", 5), ("leaf0", 6)},
              {("leaf0", 9), ("leaf0", 10), ("leaf1", 9)}]  # over a hub
 PLACES = [("leaf0", 6), ("leaf1", 7), ("spine0", 4), ("leaf1", 11), ("leaf0", 9), ("leaf0", 12),
           ("leaf0", 1), ("leaf0", 2), ("leaf1", 3), ("spine0", 1)]
-# {what is wrong: (the cables that are missing, those that are there instead, VLANs that circle)}
+# {fault: (missing cables, cables in their place, VLANs that circle)}
 WRONG = {"two hosts of a leaf": ([], [{("leaf0", 1), ("leaf0", 2)}], {101, 102}),
          "hosts of two leaves": ([], [{("leaf0", 1), ("leaf1", 1)}], {101, 102}),
          "two lower ports of a spine": (RIGHT[::2], [{("spine0", 1), ("spine0", 2)}], {101}),
@@ -103,7 +103,7 @@ def every_tag(vlans):
     return found
 
 
-# ------------------------------------------------------------------- what is to happen
+# ------------------------------------------------------------------ expected frames
 
 def find_vlan(port, tags, outer):
     """(VLAN or None, tags that stay) of a frame at a port that takes tags of type `outer`."""
@@ -115,7 +115,7 @@ def find_vlan(port, tags, outer):
 
 
 def panel_device(end):
-    """That of the panel, for a switch's port."""
+    """The device of the panel for a switch's port."""
     return PANEL + ethlab.device_name(*end)
 
 
@@ -146,7 +146,7 @@ def walk(switches, cables, end, tags, outer):
 # -------------------------------------------------------------------------- the panel
 
 class Panel:
-    """What tests do with one; who has a kind of switch says how to ip() and to send()."""
+    """The actions of tests on a panel; a subclass for a kind of switch has ip() and send()."""
 
     def __init__(self, plan):
         self.switches = read_switches(plan / "switches.json")
@@ -156,7 +156,7 @@ class Panel:
         self.cables = []
 
     def connect(self, cables):
-        """Has these cables and no others."""
+        """Plugs these cables and no others."""
         lines = [f"link del c{i}" for i in range(len(self.cables))]
         for i, cable in enumerate(cables):
             lines += [f"link add c{i} type bridge ageing_time 0 mcast_snooping 0"]
@@ -169,7 +169,7 @@ class Panel:
         self.ip([f"link set c{i} down" for i in range(len(self.cables))])
 
     def counts(self):
-        """Frames that each device of switches and panel has received, as walk() has them."""
+        """Frames that each device of switches and panel has received, as in walk()'s result."""
         found = self.received()
         return collections.Counter({name: found[name] for end in self.ends
                                     for name in (ethlab.device_name(*end), panel_device(end))})
@@ -186,7 +186,7 @@ class Panel:
         return walk(self.switches, self.cables, end, tags, outer)
 
     def tags(self, end, vlan):
-        """Those of a frame in a VLAN of a port, on its cable."""
+        """The tags of a frame in a VLAN of a port, on its cable."""
         switch, number = end
         return () if self.switches[switch][number].untagged == vlan else ((C_TAG, vlan),)
 

@@ -32,19 +32,19 @@ LAB = BUILD / "portmajor-lab"
 VLAN = BUILD / "portmajor-vlan"
 TOPOLOGIES = ROOT / "sim-topologies"
 
-# How often an event that was seen in parts (see Lab.whole) is tried again.
+# The number of tries for an event that was seen in parts (see Lab.whole).
 ATTEMPTS = 5
 
 QUIET_MS = 4  # of plugins/opensm/engine/repair.c: without a trap, a burst is over
 
-# For one event at 11,664 hosts on a machine that does other things as well.
+# For one event at 11,664 hosts on a busy machine.
 TIMEOUT_S = 600
 
 
 # ---------------------------------------------------------------------- the files
 
 def kept(cache, name):
-    """The plugin's file of that name in a cache folder of one fabric, there or not."""
+    """The path of the plugin's file of that name in a cache folder of one fabric."""
     folders = [path for path in pathlib.Path(cache).glob("portmajor.*") if path.is_dir()]
     if len(folders) > 1:
         raise simlab.SimError(f"{cache} is of several fabrics: {folders}")
@@ -65,7 +65,7 @@ run_vlan = functools.partial(run_program, VLAN)
 
 
 def told(done):
-    """What a command wrote to standard error, but for how much each pattern matches."""
+    """The standard error of a command, without text that matches the patterns."""
     return "".join(line for line in done.stderr.splitlines(True)
                    if not re.match(r'portmajor(-\w+)?: --\w+: ".*" matches ', line))
 
@@ -77,13 +77,14 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
-# Lost in `two-level 4 3 2 1`, these leave a chain of leaf0, spine0, leaf1, spine1, leaf2, spine2,
-# leaf3: two pairs of leaves meet at no spine, nor over the one leaf where paths turn up again.
+# Without these links, `two-level 4 3 2 1` is a chain of leaf0, spine0, leaf1, spine1, leaf2,
+# spine2, leaf3: two pairs of leaves meet at no spine, nor over the one leaf where paths turn up
+# again.
 CHAIN = "leaf0:4", "leaf0:5", "leaf1:5", "leaf2:3", "leaf3:3", "leaf3:4"
 
 
 def find_end(text, end):
-    """Where the end (node:port) of a cable leads in a netlist's text: node and port."""
+    """The other end (node and port) of a cable (node:port) in a netlist's text."""
     node, port = end.split(":")
     return re.search(rf'(?ms)^\w+\s+\d+ "{node}".*?^\[{port}\]\s+"([^"]+)"\[(\d+)\]', text).groups()
 
@@ -96,7 +97,8 @@ def lead_to(text, end, peer):
 
 
 def swap_cables(netlist, one, other, path):
-    """Writes a netlist in which two cables, by an end (node:port), have swapped their others."""
+    """Writes a netlist in which two cables, each named by an end (node:port), have swapped their
+    other ends."""
     text = pathlib.Path(netlist).read_text(encoding="utf-8")
     far = find_end(text, one), find_end(text, other)
     for end, peer in ((one, far[1]), (other, far[0])):
@@ -137,7 +139,7 @@ class Prediction:
 
 
 def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
-    """What the command says a failure costs with the subnet manager on that node."""
+    """The command's prediction of the cost of a failure with the subnet manager on that node."""
     where = ("-s", manager) if manager else ()
     result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--fail", *losses)
     total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
@@ -245,7 +247,7 @@ class Return:
 
 
 def trap_gap_ms(log, done_at):
-    """The longest time without a trap until ibsim had done all (s, time of day)."""
+    """The longest time without a trap until ibsim was done (s, time of day)."""
     times = [((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 1e3 + int(m[4]) / 1e3
              for m in re.finditer(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) \[\w+\] \w+ -> "
                                   r"log_trap_info: .* num:128 ", log, re.M)]
@@ -257,9 +259,9 @@ def trap_gap_ms(log, done_at):
 
 @dataclasses.dataclass
 class Event:
-    """What one event cost: `wire` as counted by madcount, the rest as logged.
+    """The cost of one event: `wire` as counted by madcount, the rest as logged.
 
-    Blocks that were sent once more for want of an answer are in `sent` and in `again`,
+    Blocks that were sent once more, as they were not acknowledged, are in `sent` and in `again`,
     not in `wire`.
     """
     name: str
@@ -275,14 +277,14 @@ class Event:
 
     @classmethod
     def of(cls, name, measured, log):
-        """From what was measured meanwhile and that piece of the log."""
+        """Makes it of the counts and that piece of the log."""
         return cls(name, measured["lft_sets"] - measured["lft_again"], Run.find(log), measured,
                    Repair.find(log), Return.find(log),
                    trap_gap_ms(log, measured["done_at"]),
                    sum(map(int, cls._STALE.findall(log))))
 
     def _sum(self, field):
-        """Over all runs, and over early repairs and returns where they have it too."""
+        """The sum over all runs, and over early repairs and returns that have it, too."""
         return sum(getattr(line, field, 0)
                    for line in [*self.runs, *self.repairs, *self.returns])
 
@@ -290,9 +292,8 @@ class Event:
 
     @property
     def unheard(self):
-        """How many blocks may lack their acknowledgement, all for the machine's sake: the
-        answer was late, or something went down so slowly that the block was sent into it.
-        """
+        """The number of blocks that may lack their acknowledgement because of the machine: the
+        answer was late, or links went down so slowly that the block was sent into them."""
         slow = self.trap_gap_ms > QUIET_MS
         return self.measured["lft_late"] + (self.measured["lft_lost"] if slow else 0)
 
@@ -302,15 +303,15 @@ class Event:
     restoring = property(lambda self: self._sum("restoring"))
     served = property(lambda self: (sum(line.hosts for line in self.returns),
                                     sum(line.cables for line in self.returns)))
-    # Tables of switches that OpenSM has dropped, sent before it sends them.
+    # Tables of switches that OpenSM has dropped, sent before OpenSM sends them.
     rewritten = property(lambda self: sum(line.sent for line in self.returns))
     whole = property(lambda self: self._sum("whole"))
     moved = property(lambda self: self._sum("moved"))
 
     @property
     def miscounted(self):
-        """What differs between the wire, what the plugin says it has sent and what was
-        acknowledged, but for what a busy machine left unheard; empty if nothing does."""
+        """The differences between the wire, the plugin's own count and the acknowledgements,
+        without those of a busy machine; empty if there are none."""
         missing = self.sent - self.acked
         return ([f"{self.name}: wire {self.wire}, again {self.again}, sent {self.sent}"]
                 * (self.wire + self.again != self.sent)
@@ -331,13 +332,12 @@ class Event:
 class Fabric(simlab.Fabric):
     """A simlab.Fabric with bursts of traps that cannot hang ibsim and OpenSM.
 
-    While ibsim carries out a console command it sends traps and reads nothing;
-    between two commands it reads one datagram of each client. When a chassis comes
-    back, OpenSM's answers (trap represses) fill its socket to ibsim, it blocks in
-    write() with the lock that its reading needs, and ibsim waits for ever for room
-    to send the next trap. So each ReLink is followed by comments, which cost nothing
-    and let ibsim read as many datagrams as a switch has sent traps. (An Unlink is
-    not: few of its traps find a way, and a failure is to be quick.)
+    While ibsim carries out a console command it sends traps and reads nothing; between two commands
+    it reads one datagram of each client. When a chassis comes back, OpenSM's answers (trap
+    represses) fill its socket to ibsim, it blocks in write() with the lock that its reading needs,
+    and ibsim waits for ever for room to send the next trap. So each ReLink is followed by comments,
+    which cost nothing and let ibsim read as many datagrams as a switch has sent traps. (An Unlink
+    is not: few of its traps find a path, and a failure must be quick.)
     """
 
     READS = 80
@@ -371,13 +371,13 @@ def preload():
     return os.environ.get("PORTMAJOR_PRELOAD", "").split()
 
 
-# umad2sim copies from beyond its buffers, which is not what is tested.
+# umad2sim reads beyond its buffers, which is not under test.
 ASAN_OPTIONS = ("detect_leaks=0:replace_intrin=0:suppressions="
                 f"{ROOT / 'tests' / 'integration' / 'asan.supp'}")
 
 
 def sanitizer_env():
-    """Its options."""
+    """The sanitizer's options."""
     return {"ASAN_OPTIONS": ASAN_OPTIONS} if preload() else {}
 
 
@@ -390,7 +390,7 @@ def open_sm(fabric, engine="portmajor", config=None, conf=None, env=None, **kwar
 
 
 class Started(contextlib.ExitStack):
-    """What _start() of a subclass enters is left again, also where that fails half-way."""
+    """Undoes what _start() of a subclass has entered, also if it fails half-way."""
 
     def __enter__(self):
         super().__enter__()
@@ -417,7 +417,7 @@ class Lab(Started):
                         else simlab.Netlist(netlist))
         self.order, self.engine, self._kwargs = order, engine, kwargs
         self.fabric, self.osm, self.path = fabric, None, None
-        self.broken = None  # why nothing can be expected of this lab any more
+        self.broken = None  # the reason why nothing can be expected of this lab any more
 
     def _start(self):
         self.path = self.enter_context(Folder())
@@ -426,7 +426,7 @@ class Lab(Started):
         self.osm = self.enter_context(self._open_sm())
 
     def _open_sm(self):
-        # Tests lose the same things again and again.
+        # Tests take out the same parts again and again.
         config = self.path / "portmajor.conf"
         config.write_text(f"# made by a test\nlid_order {self.order}\nflap_limit 0\n")
         return open_sm(self.fabric, self.engine, config, **self._kwargs)
@@ -434,7 +434,7 @@ class Lab(Started):
     # ---- events
 
     def bring_up(self):
-        """Waits for the first sweep's end; returns what it cost."""
+        """Waits for the end of the first sweep; returns its cost."""
         self.osm.settle(timeout=TIMEOUT_S)
         delta = self.osm.delta(self.osm.start_mark)
         return Event.of("bring-up", dict(delta), self.osm.log())
@@ -460,11 +460,11 @@ class Lab(Started):
         return self.measure(f"{verb} {target}", lambda: getattr(self.fabric, verb)(target))
 
     def whole(self, verb, target):
-        """An event that OpenSM saw in one piece, so that its cost can be foretold.
+        """An event that OpenSM saw in one piece, so that its cost can be predicted.
 
-        The links of a chassis go one after another, and a sweep that is quick to
-        start may find some of them still up and send blocks for that fabric too.
-        That is no fault; the event is then undone and tried again.
+        The links of a chassis go one after another, and a sweep that is quick to start may find
+        some of them still up and send blocks for that fabric, too. That is no fault; the event is
+        then undone and tried again.
         """
         for attempt in range(ATTEMPTS):
             event = self.event(verb, target)
@@ -484,7 +484,7 @@ class Lab(Started):
     # ---- judges
 
     def whatif(self, *losses, lmc=0):
-        """What the command foretells for this fabric, whole, and this manager."""
+        """The command's prediction for this fabric, whole, and this subnet manager."""
         return whatif(self.netlist.path, *losses, order=self.order, manager=self.osm.host,
                       lmc=lmc)
 
@@ -503,11 +503,10 @@ class Lab(Started):
 
 
 def walk(netlist, dump, *options):
-    """What `portmajor check` finds in an ibsim Dump of a fabric that is whole in netlist.
+    """The result of `portmajor check` for an ibsim Dump of a fabric whose whole netlist is given.
 
-    A dict: the members of its JSON and of "paths"; "stderr", "status"; and
-    "links_not_active", counted here. Its default for the subnet manager is what the Dump
-    says.
+    A dict: the members of its JSON and of "paths"; "stderr", "status"; and "links_not_active",
+    counted here. By default the subnet manager is the one in the Dump.
     """
     done = run_cli("check", "--json", "--whole", netlist, *options, dump)
     result = json.loads(done.stdout) if done.stdout else {"findings": [], "paths": {}}
@@ -519,7 +518,8 @@ def walk(netlist, dump, *options):
 
 
 def load_ratio(walked):
-    """The most loaded cable by the mean of its level and direction, all hosts to all others.
+    """The load of the fullest cable divided by the mean of its level and direction, all hosts to
+    all others.
 
     None without cables between switches, or if nothing flows over any.
     """
@@ -528,9 +528,9 @@ def load_ratio(walked):
 
 
 def walk_faults(walked, plan=True):
-    """What is wrong with a walk's result; empty if all is well.
+    """The faults in a walk's result; empty if there are none.
 
-    Pairs that cables join and no up-then-down path are no fault: the tables serve none.
+    Pairs that cables join without an up-then-down path are no fault: tables do not serve them.
     plan    LIDs and tables must be those of the plan made for the whole fabric
     """
     faults = [f["text"] for f in walked["findings"] if f["kind"] != "unreachable"]
@@ -549,7 +549,7 @@ def walk_faults(walked, plan=True):
 # ------------------------------------------------------------------------ dumps
 
 class Dump:
-    """LIDs and tables in what ibsim's Dump printed.
+    """LIDs and tables in the output of ibsim's Dump.
 
     lids    {node name: base LID} of all nodes that have one
     guids   {node name: GUID}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A host that asks the subnet administrator for paths without end.
+"""A host that queries the subnet administrator for paths without end.
 
     with Queries(fabric, "h7-5", sm_lid, lids, outstanding=64) as queries:
         queries.wait_answered(1000)
 
-So many PathRecord queries are out at any time: for each answer the next one is sent, and
-one that is not answered within LATE_S, as when its path died, is given up for another.
+So many PathRecord queries are out at any time: each answer causes the next query, and a query
+without an answer within LATE_S, as when its path died, is replaced by another one.
 
 Run as a program, with libumad2sim preloaded, this file is that host.
 """
@@ -31,7 +31,7 @@ RECORD = struct.Struct(">40xHH20x")
 COUNTERS = struct.Struct("@QQQ")  # answered, of these refused, given up
 
 
-# ------------------------------------------------------------------- the test's side
+# ------------------------------------------------------------------- in the test
 
 class Queries:
     """The host while in `with`; it begins at once.
@@ -55,7 +55,7 @@ class Queries:
         path.write_bytes(bytes(COUNTERS.size))
         with open(path, "r+b") as counters:
             self._map = mmap.mmap(counters.fileno(), COUNTERS.size)
-        self._process = simlab.start_process(  # umad2sim leaves a folder where it runs
+        self._process = simlab.start_process(  # umad2sim leaves a folder in its working directory
             [sys.executable, "-B", os.path.abspath(__file__), str(path), *self._argv], cwd=folder,
             env=clients.environment(self._fabric, self._host))
         return self
@@ -72,7 +72,7 @@ class Queries:
                                    for i in range(3))
 
     def wait_answered(self, count, timeout=60):
-        """Until so many more have been answered."""
+        """Waits until so many more have been answered."""
         import simlab
 
         goal = self.answered + count
@@ -85,7 +85,7 @@ class Queries:
         simlab.poll_until(reached, timeout, f"{count} answers to queries")
 
 
-# ------------------------------------------------------------------ the asking host
+# ------------------------------------------------------------------ on the host
 
 class Asker(sa_client.Agent):
     """Keeps queries outstanding."""
@@ -103,7 +103,7 @@ class Asker(sa_client.Agent):
         self._own_lid = lids[0]
 
     def _ask(self, slot):
-        """The next query, in that slot."""
+        """Sends the next query, in that slot."""
         self._number += len(self._out)
         number = self._number - self._number % len(self._out) + slot
         self._out[slot], self._since[slot] = number, time.monotonic()
@@ -117,7 +117,7 @@ class Asker(sa_client.Agent):
                     "umad_send")
 
     def _receive(self):
-        """The slot of what was answered, and the status; None, None: nothing came."""
+        """The slot and the status of an answer; None, None: none came."""
         length = ctypes.c_int(self.SIZE)
         if self.umad.umad_recv(self.fd, self._receive_buffer, ctypes.byref(length),
                                RECEIVE_MS) < 0:
@@ -142,7 +142,7 @@ class Asker(sa_client.Agent):
             self._counters[:] = COUNTERS.pack(answered, refused, given_up)
 
     def _ask_again(self, before):
-        """Gives those up that were sent before then; how many."""
+        """Replaces queries that were sent before then; returns their number."""
         late = [slot for slot, since in enumerate(self._since) if since < before]
         for slot in late:
             self._ask(slot)

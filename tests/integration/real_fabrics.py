@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The fabrics of sim-topologies/real, and what is lost of them in tests and tables."""
+"""The fabrics of sim-topologies/real, and the parts that fail in tests and tables."""
 
 import collections
 import lzma
@@ -10,8 +10,8 @@ import simlab
 
 FOLDER = pmlab.TOPOLOGIES / "real"
 
-# Targets are simlab's. None is a host's or a leaf's beside the manager's, which is the first
-# host of the file.
+# Targets are simlab's. None belongs to a host or a leaf beside the subnet manager's, which is the
+# first host of the file.
 Real = collections.namedtuple("Real", "name title targets")
 
 PSMN = Real("psmn-qdr", "psmn, QDR", ("sw05", "sw07:13", "sw01:16", "h12"))
@@ -39,8 +39,8 @@ def unpack(real, path):
 
 
 def write(real, path):
-    """The same without descriptions: aggregation nodes, which have one name all, are
-    known by their device ID alone, as judges go by names."""
+    """The same without descriptions: aggregation nodes, which all have the same name, are then
+    recognised by their device ID alone, as judges go by names."""
     path.write_text(re.sub(r"^(Ca\t.*?)\t#.*$", r"\1", text(real), flags=re.M), encoding="ascii")
     return path
 
@@ -54,7 +54,7 @@ def is_end(netlist, target):
 
 
 def _distances(start, neighbours):
-    """{switch: links to the next of some switches}."""
+    """{switch: links to the nearest of some switches}."""
     distance = {name: 0 for name in start}
     todo = list(distance)
     for at in todo:
@@ -65,8 +65,8 @@ def _distances(start, neighbours):
 
 
 def levels(real, netlist):
-    """{switch: level}: links to the next one that hosts hang on, where a management machine
-    here and there, or an aggregation node, makes no leaf.
+    """{switch: level}: links to the nearest switch with hosts, where a few management machines, or
+    an aggregation node, make no leaf.
 
     In Selene's compute fabric, where some management machines are two switches below a
     leaf, from the cores down.

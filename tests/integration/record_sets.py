@@ -5,32 +5,32 @@
     scripts/record-sets fabric.net --engine ftree --fail 's0-*' -o ftree.sets
     portmajor-lab traffic fabric.net --fail 's0-*' --sets portmajor.sets --compare ftree.sets
 
-The fabric, a netlist as ibsim reads it or what ibnetdiscover prints, is simulated and brought
-up by OpenSM with that engine. LIDs and tables in force are read back from the simulated
-switches, and what --fail names goes: a node or all that match a pattern, or the cable at
-NODE:PORT, also as it is printed, NODE[PORT] or with both ends. In ibnetdiscover's files nodes
-have the names in the comments, or S- and a GUID. What OpenSM
-sends then is recorded. The tables are read back once more: the Sets must explain all that
-has changed, or nothing is written. The format is that of include/portmajor/lab/lft_trace.h.
+The fabric, a netlist as ibsim reads it or the output of ibnetdiscover, is simulated and brought up
+by OpenSM with that engine. LIDs and tables in force are read back from the simulated switches, and
+the parts that --fail names fail: a node or all that match a pattern, or the cable at NODE:PORT,
+also in its printed form, NODE[PORT] or with both ends. In ibnetdiscover's files nodes have the
+names in the comments, or S- and a GUID. OpenSM's Sets from then on are recorded. The tables are
+read back once more: the Sets must explain all changes, or no file is written. The format is that of
+include/portmajor/lab/lft_trace.h.
 
-With --return what fails also comes back: after 0.2 s (flap), or after 2 s with everything lost
-that was set (rebooted: whole nodes). Links carry packets again when both ends are ACTIVE, and
-nothing is written unless all are in the end. Ports do as real ones then (see wire_truth.h).
+With --return the failed parts also return: after 0.2 s (flap), or after 2 s without anything that
+was set (rebooted: whole nodes). Links carry packets again when both ends are ACTIVE, and no file is
+written unless all are in the end. Ports then behave like real ones (see wire_truth.h).
 
-ibsim answers in no time, so the record is given the times of a wire (see wiretime.py):
-SMPs take what Nakashima et al. measured, as many are out at a time as OpenSM allows, and
-OpenSM computes in no time, or with --cpu as long as it did here. The clock begins with the
-first trap, which is taken for the failure. A switch has changed when it answers, which its
-answer's way back precedes the acknowledgement.
+ibsim answers in no time, so the record gets the times of a wire (see wiretime.py): SMPs take the
+time that Nakashima et al. measured, as many are out at a time as OpenSM allows, and OpenSM computes
+in no time, or with --cpu in the time that it took here. The clock begins with the first trap, which
+is taken for the failure. A switch has changed when it answers, which is earlier than the
+acknowledgement by the way of the answer.
 
-On a busy machine OpenSM waits longer, and has fewer SMPs out than it might: its times are
-longer then. --floor writes the same record once more with what no machine makes shorter:
-the SMPs alone, in their order, as many at a time as may be, with no wait in between.
+On a busy machine OpenSM waits longer, and has fewer SMPs out than it might: its times are longer
+then. --floor writes a second record without the machine's part: only the SMPs, in their order, as
+many at a time as may be out, with no wait in between.
 
-Traps that come while OpenSM discovers make it begin anew, and answers that a busy machine
-has late are taken for lost: the failure is tried until it is discovered once with no answer
-late, at most --tries times. The try with the fewest discoveries counts, of several that
-with the fewest late answers, then SMPs.
+Traps that come while OpenSM discovers make it begin anew, and late answers on a busy machine count
+as lost: the failure is tried until it is discovered once with no answer late, at most --tries
+times. The try with the fewest discoveries counts, of several that with the fewest late answers,
+then SMPs.
 """
 
 import argparse
@@ -76,7 +76,7 @@ class Set:
 
 @dataclasses.dataclass
 class Recording:
-    """What one try gave."""
+    """The result of one try."""
     engine: str
     times: str
     before: pmlab.Dump
@@ -86,7 +86,7 @@ class Recording:
     discoveries: int
     late: int  # answers
     smps: int
-    active: tuple = ()  # (ns, GUID, port) of those in `lost` that carry packets again
+    active: tuple = ()  # (ns, GUID, port) of links in `lost` that carry packets again
     reset: tuple = ()  # GUIDs of switches that lost everything
 
     def at_floor(self):
@@ -114,7 +114,7 @@ class Recording:
 
 
 def blocks_of(dump, switch):
-    """A table as blocks of 64 bytes, one at least; 255 where there is no entry."""
+    """A table as blocks of 64 bytes, at least one; 255 for missing entries."""
     table = dump.table(switch)
     entries = bytearray(b"\xff") * (max(table, default=0) // BLOCK + 1) * BLOCK
     for lid, port in table.items():
@@ -211,8 +211,8 @@ def nanoseconds(seconds):
 
 
 def check_sets(before, after, sets, reset=()):
-    """Raises SimError unless these Sets make the tables after of those before, of which
-    switches that were reset have none."""
+    """Raises SimError unless these Sets lead from the tables before to those after; switches that
+    were reset have none before."""
     names = {guid: name for name, guid in before.guids.items()}
     empty = b"\xff" * BLOCK
     tables = {name: [empty] if before.guids[name] in reset else blocks_of(before, name)
@@ -236,7 +236,7 @@ def described(netlist):
 
 
 def targets_of(netlist, text):
-    """What --fail names as simlab knows it: by ids, as ID, ID:PORT or a pattern of ids."""
+    """The targets of --fail as simlab knows them: by ids, as ID, ID:PORT or a pattern of ids."""
     cable = re.fullmatch(r"(.+?)\[(\d+)\](?:-(.+)\[(\d+)\])?", text)
     name, port, peer = cable.group(1, 2, 3) if cable else (text, None, None)
     at_port = re.fullmatch(r"(.+):(\d+)", text)
@@ -251,7 +251,7 @@ def targets_of(netlist, text):
            netlist.match(name))
     if port is None:
         return ids
-    if peer is not None:  # which tells nodes of one name apart
+    if peer is not None:  # which distinguishes nodes of one name
         ids = [i for i in ids if names.get(other(netlist, i, port)[0],
                                            other(netlist, i, port)[0]) == peer
                and other(netlist, i, port)[1] == int(cable[4])]
@@ -276,7 +276,7 @@ def open_sm(fabric, engine, host, trace, folder):
     if engine != "portmajor":
         return simlab.OpenSM(fabric, engine=engine, host=host, conf=conf, wire=trace)
     config = folder / "portmajor.conf"
-    config.write_text("flap_limit 0\n")  # the same is lost again and again
+    config.write_text("flap_limit 0\n")  # the same parts fail again and again
     return pmlab.open_sm(fabric, config=config, host=host, conf=conf, wire=trace)
 
 
@@ -286,7 +286,7 @@ def lost_cables(down, dump):
 
 
 def return_after(osm, targets, how, records):
-    """Waits as long as what comes back is away, and takes it back."""
+    """Waits while the returning part is absent, and brings it back."""
     def is_due():
         records.extend(osm.wire.records(states=True))
         return find_elapsed(records) >= DOWN_S[how]
@@ -306,7 +306,7 @@ def find_reset(fabric, targets, how):
 
 
 def lose(osm, targets, folder, cpu, how=None):
-    """One try: a Recording. What was lost stays so, unless it comes back (how)."""
+    """One try: a Recording. The parts stay failed, unless they return (how)."""
     fabric, trace, records, down = osm.fabric, osm.wire, [], []
     fabric.dump(folder / "before", timeout=pmlab.TIMEOUT_S)
     before = pmlab.Dump(folder / "before")
@@ -319,7 +319,7 @@ def lose(osm, targets, folder, cpu, how=None):
             return_after(osm, targets, how, records)
         return lost
 
-    # What returns is in service without a sweep, which may wait.
+    # Returned links are in service without a sweep, which may wait.
     measured = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S, sweep=not how)
     records += trace.records(states=True)
     seconds = find_times(records, cpu)
@@ -339,12 +339,12 @@ def lose(osm, targets, folder, cpu, how=None):
 
 
 def is_whole(recording, how):
-    """No try can be better: nothing was late, and the failure was discovered once."""
+    """Whether no try can be better: no answer was late, and the failure was discovered once."""
     return not recording.late and (how or recording.discoveries == 1)
 
 
 def record(netlist, engine, targets, host=None, tries=5, cpu=False, how=None):
-    """Brings the fabric up, loses that, and returns the Recording that counts."""
+    """Brings the fabric up, has the parts fail, and returns the Recording that counts."""
     trace, found = wire.Wire(trace=True), []
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             open_sm(fabric, engine, host, trace, folder) as osm:

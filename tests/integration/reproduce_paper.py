@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The paper's table 4 and totals beside what is measured here.
+"""The paper's table 4 and totals beside our measurements.
 
 Nakashima et al. count the MADs that update forwarding tables after a spine chassis
 is lost. Conventional LID order is leaf by leaf (our lid_order leaf-major), the
@@ -28,7 +28,7 @@ import simlab
 
 ORDERS = ("leaf-major", "port-major", "grouped")
 
-# {hosts: {lid_order: (all, to ends)}}; None: the paper does not tell.
+# {hosts: {lid_order: (all, to ends)}}; None: not in the paper.
 PAPER = {
     5832: {"leaf-major": (30267, 29484), "port-major": (2727, 1944), "grouped": (None, None)},
     11664: {"leaf-major": (None, 117936), "port-major": (None, 7128), "grouped": (None, None)},
@@ -44,7 +44,7 @@ def blocks_to_ends(before, after):
 
 
 class Result:
-    """What one order cost, and what is wrong with it."""
+    """The cost with one order, and its faults."""
 
     def __init__(self, hosts, order):
         self.hosts, self.order, self.faults = hosts, order, []

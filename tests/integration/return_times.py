@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long what comes back waits until it is in service.
+"""The time from a return until the part is in service.
 
-A director fabric (see `portmajor generate -h`) is simulated by ibsim, on a wire whose ports
-do as real ones (wire_truth.h). Parts leave and come back, with OpenSM on the first host, h0-1,
-routing with portmajor and then with its own engines:
+ibsim simulates a director fabric (see `portmajor generate -h`), on a wire with the ports of
+wire_truth.h. Parts leave and return, with OpenSM on the first host, h0-1, routing with portmajor
+and then with its own engines:
 
  - flap: a link is down for 0.2 s,
  - away: a part is back after OpenSM has dropped it,
  - rebooted: the same, and it has lost all that was set.
 
-Counted are the SMPs of anybody from the first trap of the return until the last port is ACTIVE,
+The SMPs of all senders are counted from the first trap of the return until the last port is ACTIVE,
 and until the last Set; seconds are those of a wire (see wiretime.py), with OpenSM computing in no
 time. The last column has the first engine's SMPs until ACTIVE, as a part of each engine's.
 
-With --at parts come back in the middle of a sweep that was asked for, and whose datagrams follow
-each other as on that wire, which is full then. Counted are the plugin's; the time is that of all
+With --at parts return in the middle of a requested sweep, whose datagrams follow each other as on
+that wire, which is full then. The plugin's SMPs are counted; the time is that of all SMPs in
 between. The last column has the longest time as a part of that in an idle fabric.
 """
 
@@ -37,7 +37,7 @@ import wiretime
 
 ENGINES = ("portmajor", "updn")
 FLAP_S = 0.2
-# What comes back, and how.
+# The returning part, and its way.
 RETURNS = (("host", "h7-3", "flap"), ("host", "h7-3", "away"), ("host", "h7-3", "rebooted"),
            ("cable", "leaf5:20", "flap"), ("cable", "leaf5:20", "away"),
            ("leaf", "leaf9", "away"), ("leaf", "leaf9", "rebooted"),
@@ -50,7 +50,7 @@ class Return:
     part: str
     how: str
     engine: str
-    share: float  # of a sweep that was done, 0: idle
+    share: float  # the part of a sweep that was done; 0: idle
     active: int
     active_s: float
     last: int
@@ -62,7 +62,8 @@ def is_set(record, attr=None):
 
 
 def until(records, found, share):
-    """(SMPs, seconds) from the first trap to the end of a question; in a sweep the plugin's."""
+    """(SMPs, seconds) from the first trap to the end of an SMP; in a sweep only the plugin's count.
+    """
     begin = next(r for r in records if r.event == "trapped")
     asked = [r for r in records[records.index(begin):records.index(found) + 1]
              if r.event == "asked"]
@@ -86,7 +87,7 @@ def until_last_set(records, share):
 
 
 def go_into_sweep(osm, smps_due):
-    """Begins a sweep, and waits until it has sent so many."""
+    """Begins a sweep, and waits until it has sent so many SMPs."""
     begin = osm.counters()["smps"]
     osm.hup()
     simlab.poll_until(lambda: osm.counters()["smps"] - begin >= smps_due, pmlab.TIMEOUT_S,
@@ -104,7 +105,7 @@ def come_back(osm, part, target, how, share=0, length=0):
     def action():
         if how == "flap":
             fabric.lose(target)
-            time.sleep(FLAP_S)  # what is measured
+            time.sleep(FLAP_S)  # part of the scenario
         if share:
             go_into_sweep(osm, share * length)
         trace.records()
@@ -119,7 +120,7 @@ def come_back(osm, part, target, how, share=0, length=0):
 
 
 def other(target, number):
-    """For a host one of another leaf: the third return of one in 10 s would be held back."""
+    """For a host one of another leaf: the third return of a host in 10 s would be delayed."""
     return re.sub(r"^h(\d+)", lambda m: f"h{int(m[1]) + number}", target)
 
 
@@ -154,7 +155,7 @@ def format_during(results):
 
 
 def format_table(results):
-    """A row for each return and engine; the first engine is what others are compared with."""
+    """A row for each return and engine; the first engine is the reference."""
     rows = [["back", "", "routing", "SMPs to ACTIVE", "s", "SMPs to the last Set", "s", "part"]]
     first = {(r.part, r.how): r for r in results if r.engine == results[0].engine}
     for r in results:

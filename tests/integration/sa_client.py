@@ -7,7 +7,7 @@
     sa_client.py lanes SM_LID               asks for the SL of paths, `SLID DLID` in each line
     sa_client.py mft LID BLOCKS             writes blocks of a multicast table
 
-Tests start it hundreds of times: it imports little. clients.py has functions for it.
+Tests start it hundreds of times, so it imports little. clients.py has functions for it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 
-# MCMemberRecord and its component mask: what it takes to create a group.
+# MCMemberRecord and its component mask: the components that create a group.
 RECORD = struct.Struct(">16s16sIHBBHBBIBB")
 MGID, PORT_GID, QKEY, TCLASS = 1 << 0, 1 << 1, 1 << 2, 1 << 6
 PKEY, SL, FLOW, JOIN_STATE = 1 << 7, 1 << 12, 1 << 13, 1 << 16
@@ -37,7 +37,7 @@ class Agent:
     SA_CLASS, SA_VERSION, WELL_KNOWN_QKEY = 3, 2, 0x80010000
     SMP_CLASS, SMP_VERSION, SMP_DATA_OFFSET, ATTR_MFT = 1, 1, 64, 0x1B
     TIMEOUT_MS, RETRIES = 3000, 3
-    ANSWER_MS = 0  # what umad_send is told: within so long there is an answer
+    ANSWER_MS = 0  # the time-out of umad_send
 
     def __init__(self, mad_class=SA_CLASS, version=SA_VERSION):
         self.umad = ctypes.CDLL(self.LIBRARY, use_errno=True)
@@ -54,7 +54,7 @@ class Agent:
         return result
 
     def exchange(self, lid, mad, port, qkey):
-        """Sends a datagram to a LID's queue pair; the answer."""
+        """Sends a datagram to a queue pair of a LID; returns the answer."""
         buffer = ctypes.create_string_buffer(self.umad.umad_size() + self.SIZE)
         at = self.umad.umad_get_mad(buffer) - ctypes.addressof(buffer)
         buffer[at:at + self.SIZE] = mad.ljust(self.SIZE, b"\0")
@@ -76,14 +76,14 @@ class Agent:
                            attribute, 0, modifier)
 
     def request(self, sm_lid, method, attribute, mask, record):
-        """The answer's status and the record in it."""
+        """The status of the answer and the record in it."""
         mad = self._header(self.SA_CLASS, self.SA_VERSION, method, attribute)
         answer = self.exchange(sm_lid, mad.ljust(48, b"\0") + struct.pack(">Q", mask) + record,
                                1, self.WELL_KNOWN_QKEY)
         return struct.unpack_from(">H", answer, 4)[0], answer[self.RECORD_OFFSET:]
 
     def set_mft(self, lid, block, position, masks):
-        """Sets a block of a switch; its answer must be that."""
+        """Sets a block of a switch; the answer must have the same content."""
         mad = self._header(self.SMP_CLASS, self.SMP_VERSION, SET, self.ATTR_MFT,
                            position << 28 | block)
         data = struct.pack(">32H", *(masks.get(index, 0) for index in range(32)))

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A few events in a small fabric, told in JSON: what scripts/compatibility runs.
+"""A few events in a small fabric, reported in JSON: for scripts/compatibility.
 
-The counts are held against each other and every pair is walked, as in scripts/demo. Then
-there are multicast groups, and a link that carries them is lost: "groups lost" and "groups
-back" have MFT Sets instead of LFT Sets. With
---refused the plugin in $PORTMAJOR_BUILD was built for another OpenSM than $SIMLAB_OPENSM:
-prints the log of it, and the engine that routed. Exit status 1, with the reason on stderr,
-if nothing can be told.
+The counts are compared with each other and every pair is walked, as in scripts/demo. Then there are
+multicast groups, and a link that carries them fails: "groups lost" and "groups back" have MFT Sets
+instead of LFT Sets. With --refused the plugin in $PORTMAJOR_BUILD was built for another OpenSM than
+$SIMLAB_OPENSM: prints its log, and the engine that routed. Exit status 1, with the reason on
+stderr, if there is no result.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ TARGETS = (
     ("host", "h7-3", True),
     ("router", ROUTER, True),
 )
-UP_S = 30  # for --refused; else it takes less than one
+UP_S = 30  # for --refused; otherwise it takes less than one
 
 OPENSM = re.compile(r"-> OpenSM (\S+)$", re.M)
 LOADED = re.compile(r"portmajor \S+: lid_order .*; portmajor built for OpenSM (\S+)$", re.M)
@@ -50,7 +49,7 @@ def make_netlist(folder):
 
 
 def find(regex, log):
-    """What the log says once, or None."""
+    """The match of a pattern in the log, or None."""
     line = regex.search(log)
     return line and line[1]
 
@@ -70,7 +69,7 @@ class Groups:
         lab.osm.settle(lab.osm.mark(), sweep=False)
 
     def measure(self, name, action):
-        """MFT Sets; a row of what was found."""
+        """MFT Sets; a row of the results."""
         osm = self.lab.osm
         osm.wait_traps_aged()
         mark = osm.mark()

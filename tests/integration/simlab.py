@@ -6,14 +6,12 @@
         osm.settle()
         print(measure(fabric, osm, lambda: fabric.lose("leaf0:19")))
 
-Everything runs in temporary folders and on abstract unix sockets of its own, so
-that labs run side by side. Nothing waits blindly: each wait polls a condition
-and raises SimTimeout at its deadline. Processes end with their context manager,
-with an exception, or with the thread that started them (PR_SET_PDEATHSIG).
+Everything runs in temporary folders and on abstract unix sockets of its own, so that labs run side
+by side. Each wait polls a condition and raises SimTimeout at its deadline. Processes end with their
+context manager, with an exception, or with the thread that started them (PR_SET_PDEATHSIG).
 
-Files needed: libmadcount.so (made of madcount.c), looked for in $MADCOUNT_LIB,
-beside this file and in $SIMLAB_BUILD. $SIMLAB_OPENSM is the opensm to be run, if it
-is not the one in $PATH.
+Files needed: libmadcount.so (made of madcount.c), found in $MADCOUNT_LIB, beside this file or in
+$SIMLAB_BUILD. $SIMLAB_OPENSM is the opensm to run, if it is not the one in $PATH.
 """
 
 import collections
@@ -35,24 +33,23 @@ import time
 
 UMAD2SIM = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 POLL_S = 0.02
-LONG_S = 15  # what is waited for longer is told
+LONG_S = 15  # longer waits are reported
 
-# opensm's sweep timer is periodic from its start. A light sweep sends one Get of
-# SwitchInfo per switch (810 SMPs at 5,832 hosts) and no LFT Set. With the default
-# of 10 s one falls into most measurements at that size, which take 4 to 10 s. 60 s
-# leaves the sweeps on (they alone repair initialisation errors and events with
-# traps got lost), yet bring-up plus several events fit in; measure() tells in
-# `light_sweeps` when one did fall in.
+# opensm's sweep timer is periodic from its start. A light sweep sends one Get of SwitchInfo per
+# switch (810 SMPs at 5,832 hosts) and no LFT Set. With the default of 10 s one falls into most
+# measurements at that size, which take 4 to 10 s. 60 s leaves the sweeps on (they alone repair
+# initialisation errors and events whose traps were lost), yet bring-up plus several events fit in;
+# measure() reports in `light_sweeps` when one did fall in.
 SWEEP_INTERVAL_S = 60
 
-# opensm ignores a trap if the last ten or more like it came less than 5 s apart. A
-# line switch sends 18 in one go when a fabric switch goes; what then happens to it
-# within 5 s stays unseen until the next light sweep.
+# opensm ignores a trap if the last ten or more like it came less than 5 s apart. A line switch
+# sends 18 at once when a fabric switch fails; further changes of it within 5 s stay unseen until
+# the next light sweep.
 TRAP_LIMIT = 10
 TRAP_WINDOW_S = 5.5
 
-# A sweep's work is over when nothing has moved for this long, though nobody had to wait for
-# a processor; so often is looked.
+# A sweep's work is over when nothing has moved for this long, while no thread had to wait for a
+# processor; and the interval of the checks.
 QUIET_S = 0.3
 LOOK_S = 0.05
 
@@ -66,7 +63,7 @@ class SimTimeout(SimError):
 
 
 def load():
-    """How many times longer than on an idle machine things take now; at least 1."""
+    """The factor by which this machine is slower now than an idle one; at least 1."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
@@ -100,7 +97,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent_pid):
-    """This process is killed when that one, or its thread that started this one, ends."""
+    """Has the kernel kill this process when that one ends, or its thread that started this one."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:  # it died before prctl took effect
         os._exit(1)
@@ -230,7 +227,7 @@ class Netlist:
 # ------------------------------------------------------------------------ processes
 
 class _Process:
-    """A process with a folder of its own while in `with`; _start() and stop() are its own."""
+    """A process with a folder of its own while in `with`; subclasses have _start() and stop()."""
 
     PREFIX = "simlab-"  # of the folder's name
 
@@ -253,9 +250,9 @@ class _Process:
 class Fabric(_Process):
     """An ibsim process and its console.
 
-    lose()/back() keep account of why each link is down, so that overlapping
-    losses can be taken back in any order. unlink(), relink() and clear() are the
-    bare console commands and are not accounted for; use one kind per test.
+    lose()/back() keep account of why each link is down, so that overlapping failures can be undone
+    in any order. unlink(), relink() and clear() are the bare console commands and are not accounted
+    for; use one kind per test.
     """
 
     PREFIX = "simlab-ibsim-"
@@ -268,9 +265,9 @@ class Fabric(_Process):
         self.start_timeout = start_timeout
         self.sockname = f"simlab-{os.getpid()}-{next(self._serial)}"
         self.process = None
-        self.changes = 0  # commands that were more than questions
+        self.changes = 0  # commands that changed something
         self.done_at = 0.0  # time of day (s) at which ibsim had done the last of these
-        self.ports = None  # wire.Ports, once something with a wire was attached
+        self.ports = None  # wire.Ports, once a process with a wire was attached
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
 
@@ -305,8 +302,8 @@ class Fabric(_Process):
             out.seek(offset)
             return out.read()
 
-    # ibsim echoes a comment line, without a newline, and then its prompt. The
-    # prompt must follow: only then have this and all earlier commands been done.
+    # ibsim echoes a comment line, without a newline, and then its prompt. Only when the prompt
+    # follows have this and all earlier commands been done.
     def _run(self, commands, timeout):
         self._alive()
         changes = sum(not c.startswith(("Dump", "Attached", "#")) for c in commands)
@@ -337,7 +334,7 @@ class Fabric(_Process):
     def console(self, *commands, timeout=60, check=True):
         """Runs console commands one after another and returns what they printed.
 
-        With `check` a complaint of ibsim's becomes a SimError.
+        With `check` an error message of ibsim becomes a SimError.
         """
         text = self._run(commands, timeout)
         if check and self._FAILURE.search(text):
@@ -353,21 +350,22 @@ class Fabric(_Process):
         self.console(f"Unlink {self._target(node, port)}")
 
     def relink(self, node, port=None):
-        """Restores one link, or all that were taken down, whoever did it."""
+        """Restores one link, or all that were taken down, by whatever call."""
         self.console(f"ReLink {self._target(node, port)}")
 
     def clear(self, node, port=None):
         """Unlinks and zeroes the ports' LIDs; forwarding tables stay.
 
-        For OpenSMs with a wire a whole node has rebooted: it comes back with nothing.
+        For OpenSMs with a wire a whole node has rebooted: it comes back without anything that was
+        set.
         """
         self.console(f"Clear {self._target(node, port)}")
         if self.ports and port is None:
             self.ports.reboot(node)
 
     def flap(self, node, port=None, seconds=0.0):
-        """Takes a link (or all of a node) down and back: both ends are in INIT, and their
-        switches send traps. Returns the time (monotonic, s) just before it comes back."""
+        """Takes a link (or all of a node) down and up: both ends are in INIT, and their switches
+        send traps. Returns the time (monotonic, s) just before it comes up."""
         self.unlink(node, port)
         time.sleep(seconds)
         back = time.monotonic()
@@ -375,20 +373,20 @@ class Fabric(_Process):
         return back
 
     def reboot(self, node):
-        """A node that loses everything and is back at once; clear() leaves it down."""
+        """A node loses all that was set and is back at once; clear() leaves it down."""
         self.clear(node)
         self.relink(node)
 
     def guid(self, node):
-        """A node's GUID as ibsim has dealt it."""
+        """A node's GUID, as given by ibsim."""
         return int(re.search(r"nodeguid (\w+)", self.dump(node=node))[1], 16)
 
     def error(self, node, percent, port=None, attr=None):
         """Drops that percentage of the MADs a node receives (0: none).
 
-        Directed SMPs are dropped by the port they arrive at, so leave `port` out to
-        drop them all. attr is an attribute id, e.g. ATTR_LFT (default: every one). A
-        dropped request is sent again after its time-out, as one that is lost on a wire.
+        Directed SMPs are dropped by the port they arrive at, so leave `port` out to drop them all.
+        attr is an attribute id, e.g. ATTR_LFT (default: every one). A dropped request is sent again
+        after its time-out, like one that is lost on a wire.
         """
         attr_text = "" if attr is None else f" {attr}"
         self.console(f"Error {self._target(node, port)} {percent}{attr_text}")
@@ -421,7 +419,7 @@ class Fabric(_Process):
         if slots:
             self.console(*[f"X {slot}" for slot in slots])
 
-    # ---- accounted losses
+    # ---- accounted failures
 
     def _links_of_target(self, target):
         """`glob` (all links of these nodes) or `node:port` (that link)."""
@@ -444,7 +442,7 @@ class Fabric(_Process):
         return len(going)
 
     def back(self, target):
-        """Takes back one lose(): links that nothing else holds down come up.
+        """Undoes one lose(): links without another reason to be down come up.
 
         Returns how many came up.
         """
@@ -469,8 +467,8 @@ class Fabric(_Process):
         if commands:
             self.console(*commands)
 
-    # Node commands where one would touch exactly the wanted links (a burst of
-    # traps, as when power fails), commands for single links elsewhere.
+    # Node commands where one would change exactly the wanted links (a burst of traps, as when power
+    # fails), commands for single links elsewhere.
     def _commands(self, verb, links, would_touch):
         commands, left = [], set(links)
         names = {end[0] for link in links for end in link}
@@ -483,7 +481,7 @@ class Fabric(_Process):
         return commands + [f'{verb} "{n}"[{p}]' for n, p in sorted(min(l) for l in left)]
 
     def cut_off_by(self, target, root):
-        """The nodes that `root` can no longer reach if target (None: nothing) is lost as well."""
+        """The nodes that `root` can no longer reach if target (None: none) fails as well."""
         down = {l for l, why in self._reasons.items() if why}
         if target is not None:
             down |= self._links_of_target(target)
@@ -553,7 +551,7 @@ class Counters(dict):
     def outstanding(self):
         """Requests without a received answer (or failure) yet.
 
-        One that was given up may be answered after all, and is counted as both.
+        A request that was given up may be answered after all, and is counted as both.
         """
         return max(0, self["requests"] - self["send_errors"] - self["responses"]
                    - self["timeouts"])
@@ -620,7 +618,7 @@ class OpenSM(_Process):
         self._sweep_interval, self._cache_dir = sweep_interval, cache_dir
         self._map = None
         self._flush = ["-d", "2"] if flush else []
-        self._traps_read_to = 0  # log offset: what is before has aged
+        self._traps_read_to = 0  # log offset: traps before it have aged
         self._hups, self._settled = 0, None
 
     def _conf_lines(self):
@@ -660,7 +658,7 @@ class OpenSM(_Process):
         with open(self.path / "madcount", "w+b") as counts:
             counts.truncate(Counters.LAYOUT.size)
             self._map = mmap.mmap(counts.fileno(), Counters.LAYOUT.size)
-        self.start_mark = self.mark()  # before there is anything to count
+        self.start_mark = self.mark()  # before there are counters
         opensm = os.environ.get("SIMLAB_OPENSM", "opensm")
         argv = self._wrapper + [opensm, "-F", str(conf), "-f", str(self.log_path)]
         with open(self.path / "stdout", "wb") as out:
@@ -681,7 +679,7 @@ class OpenSM(_Process):
         return status
 
     def is_alive(self):
-        """True; raises SimError if it has ended."""
+        """True; raises SimError if opensm has ended."""
         if self.process.poll() is not None:
             raise SimError(f"opensm ended with {self.process.returncode}: {self.stdout()[-500:]}")
         return True
@@ -717,7 +715,7 @@ class OpenSM(_Process):
         return self.wait_log(_UP.pattern, since, timeout)
 
     def engines_used(self, since=0):
-        """The engines that routed, one entry per heavy sweep: a fallback shows here."""
+        """The engines that routed, one entry per heavy sweep: a fallback is visible here."""
         return re.findall(r"osm_ucast_mgr_process: (\S+) tables configured", self.log(since))
 
     # ---- counters
@@ -738,11 +736,11 @@ class OpenSM(_Process):
         self._map[offset:offset + 8] = struct.pack("@Q", value)
 
     def pace(self, microseconds):
-        """From now on each SMP waits so long before it is sent."""
+        """From now on each SMP waits for this time before it is sent."""
         self._store("delay_us", microseconds)
 
     def hold_next_answer(self, milliseconds):
-        """The next answer to an LFT Set comes so much later."""
+        """Delays the next answer to an LFT Set by this time."""
         self._store("hold_lft_ms", milliseconds)
 
     def delta(self, mark):
@@ -761,16 +759,16 @@ class OpenSM(_Process):
         return delta
 
     def _leads_to(self, ports):
-        """Where a directed route goes, as the netlist has it."""
+        """The end of a directed route, by the netlist."""
         name = self.host
         for port in ports:
             name, _ = self.fabric.netlist.nodes[name].ports.get(port, (None, None))
             if not name:
-                return ports  # laid otherwise by now
+                return ports  # cabled otherwise by now
         return name
 
     def wait_traps_aged(self):
-        """Waits, if need be, until opensm will heed the next trap of every switch."""
+        """Waits, if necessary, until opensm will heed the next trap of every switch."""
         def idle_s():
             return time.monotonic() - self.counters()["last_trap_ns"] / 1e9
 
@@ -784,17 +782,17 @@ class OpenSM(_Process):
     # ---- end of an event
 
     def _state(self):
-        """What must stand still: SMPs, log and the CPU time of both processes."""
+        """All that must stand still: SMPs, log and the CPU time of both processes."""
         return (self.counters()["smps"], self.log_offset(),
                 cpu_ticks(self.process.pid), cpu_ticks(self.fabric.process.pid))
 
     @staticmethod
     def _moved(old, new):
-        """A clock tick now and then is housekeeping; all else is work."""
+        """A clock tick now and then is housekeeping; everything else is work."""
         return (old[:2] != new[:2] or new[2] - old[2] > 1 or new[3] - old[3] > 1)
 
     def sweep_waits(self):
-        """Whether portmajor has OpenSM's next sweep wait."""
+        """Whether portmajor delays OpenSM's next sweep."""
         log = self.log()
         return log.rfind(": the next sweep waits ") > log.rfind("SUBNET UP")
 
@@ -846,13 +844,13 @@ class OpenSM(_Process):
         self._settled = self._happened()
 
     def wait_answered(self, timeout=60):
-        """Waits until no request is out: it has come to rest before, yet the plugin may just be
-        reading multicast tables, as it does some time after a sweep."""
+        """Waits until no request is out: opensm has been idle before, yet the plugin may be reading
+        multicast tables, some time after a sweep."""
         poll_until(lambda: not self.counters().outstanding, timeout, "all answers", every=0.001,
                    state=self.describe)
 
     def describe(self):
-        """How far it has come, for messages."""
+        """The progress, for messages."""
         counters = self.counters()
         ends = [line for line in self.log().splitlines() if _UP.search(line)
                 or _NOT_UP.search(line)]
@@ -861,11 +859,11 @@ class OpenSM(_Process):
                 f"{counters['traps']} traps; last ends of sweeps: {ends[-3:]}")
 
     def _happened(self):
-        """What has been done to it and by it."""
+        """All actions on it and by it so far."""
         return (self._hups, self.fabric.changes, self.counters()["smps"], self.log_offset())
 
     def is_settled(self):
-        """Nothing has happened since it was last waited for: it stands still."""
+        """Whether nothing has happened since the last wait: then it stands still."""
         return self._happened() == self._settled and not self.counters().outstanding
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Subnet management datagrams that a test sends itself, over a wire, from a host.
+"""Subnet management datagrams that a test itself sends, over a wire, from a host.
 
     with Smps(fabric, "h3-1", Wire(packets=1)) as smps:
         info = smps.port_info("leaf0", 3)          # by a directed route
         answer = smps.set_port_info("leaf0", 3, state=ARMED)
         print(answer.status, answer.state)
 
-Run as a program it is the client: a question in each line, an answer in each of stdout.
+Run as a program it is the client: an SMP in each line of stdin, an answer in each of stdout.
 """
 
 import collections
@@ -24,9 +24,9 @@ INVALID_VALUE = 0x1C
 
 
 class Client(sa_client.Agent):
-    """Sends by directed routes, each question once."""
+    """Sends by directed routes, each SMP once."""
 
-    LIBRARY = None  # what is preloaded: the wire's calls come before libibumad's
+    LIBRARY = None  # preloaded: the wire's calls come before libibumad's
     DIRECT_CLASS, TIMEOUT_MS, RETRIES, ANSWER_MS = 0x81, 3000, 0, 500
 
     def __init__(self):
@@ -57,7 +57,7 @@ def serve():
 
 
 class Field(collections.namedtuple("Field", "offset bits shift size", defaults=(0, 1))):
-    """Where a field is in a PortInfo."""
+    """The position of a field in a PortInfo."""
 
     def get(self, data):
         value = int.from_bytes(data[self.offset:self.offset + self.size], "big")
@@ -124,7 +124,7 @@ class Smps:
         self._client.stdout.close()
 
     def _find_paths(self):
-        """{node: directed route}; of a host none leads on."""
+        """{node: directed route}; none leads on from a host."""
         paths, frontier = {self.host: [0]}, [self.host]
         for name in frontier:
             if name in self.netlist.hosts and name != self.host:
@@ -143,7 +143,7 @@ class Smps:
         return None if line == ["none"] else Answer(int(line[0]), bytes.fromhex(line[1]))
 
     def walk(self, node, key=0):
-        """The way to a node, of which the wire knows each cable then."""
+        """The path to a node; the wire knows each cable of it then."""
         path = self._paths[node]
         for end in range(1, len(path) + 1):
             if tuple(path[:end]) not in self._walked:

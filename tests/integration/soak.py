@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Soak: random events on random fabrics, hour after hour, judged after each stillness.
+"""Soak: random events on random fabrics, hour after hour, judged each time that all is still.
 
     soak.py --minutes 10 [--seed N] [--first K] [--append docs/evidence/soak.md]
 
-A series is a fabric (kind, LMC, what is missing) with some 100 events on it: losses and
-returns, flaps, reboots, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
-delayed datagrams, a second subnet manager that takes over and leaves, and hosts that join
-multicast groups and leave them. As IPoIB does, a host joins again when its link has come
-back, and all do when OpenSM is another one. Series K of seed N
-is always the same draw, so a fault is found again by `--seed N --first K --series 1`; what
-depends on time (at which datagram a kill falls) may differ.
+A series is a fabric (kind, LMC, missing parts) with some 100 events on it: failures and returns,
+flaps, reboots, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and delayed
+datagrams, a second subnet manager that takes over and leaves, and hosts that join multicast groups
+and leave them. As with IPoIB, a host joins again when its link has come back, and all hosts do
+after a change of OpenSM. Series K of seed N is always the same draw, so a fault is found again by
+`--seed N --first K --series 1`; events that depend on time (at which datagram a kill falls) may
+differ.
 
-Judged after every few events, with the wire whole again: every pair that an up-then-down
-path joins is delivered by the tables read back from the switches, without a loop; multicast
-packets of each member reach each other one once and nobody else, before a further sweep, too;
-LIDs are those of the first sweep and none is given twice; entries are those of a computation from
-scratch; both ends of each link that is up are ACTIVE; no request is left outstanding; memory does
-not grow.
+Judged after every few events, with the wire whole again: by the tables read back from the switches
+every pair with an up-then-down path is reached, without a loop; multicast packets of each member
+reach each other member once and no other host, before a further sweep, too; LIDs are those of the
+first sweep and none is given twice; entries are those of a computation from scratch; both ends of
+each link that is up are ACTIVE; no request is left outstanding; memory does not grow.
 """
 
 import argparse
@@ -41,11 +40,11 @@ JUDGED_EVERY = 10
 MOST_LOST = 5  # targets at a time
 GROUPS = 12
 BEFORE = "before the sweep"
-REQUEST_INVALID = 0x200  # status of the SA's answer to a port that it does not know
+REQUEST_INVALID = 0x200  # status of the SA's answer for a port that it does not know
 JOINING = 3  # hosts at a time
-MOST_JOINED = 36  # members in all: each that joins again is a program
-# A director chassis that dies in the middle of a discovery: OpenSM asks each port of its
-# 27 switches in vain, 800 ms and four at a time, which are two minutes and more.
+MOST_JOINED = 36  # members in all: each join is a program
+# A director chassis that dies in the middle of a discovery: OpenSM queries each port of its 27
+# switches in vain, 800 ms and four at a time, which takes over two minutes.
 TIMEOUT_S = 900
 LOSSY = ("drop", "twice", "delay")
 
@@ -57,12 +56,12 @@ MISSING = ("", "", "links=2", "links=1,hosts=2", "switches=1")
 
 
 class Fault(Exception):
-    """What a judge found."""
+    """A fault that a judge found."""
 
 
 @dataclasses.dataclass
 class Tally:
-    """What was done in all series."""
+    """The events of all series."""
     series: int = 0
     events: int = 0
     kills: int = 0
@@ -84,7 +83,7 @@ def rss_kib(pid):
 
 
 class Series:
-    """One fabric and what happens to it."""
+    """One fabric and its events."""
 
     def __init__(self, seed, number, folder, tally):
         self.random = random.Random(f"{seed}/{number}")
@@ -101,7 +100,7 @@ class Series:
         self.cache = folder / "cache"
         self.cache.mkdir()
         self.config = folder / "portmajor.conf"
-        self.config.write_text("flap_limit 0\n")  # tables are to be those of what is up
+        self.config.write_text("flap_limit 0\n")  # tables are to be those of the links that are up
         self.wire = wires.Wire(seed=r.getrandbits(32))
 
     def _generate(self, path):
@@ -122,7 +121,7 @@ class Series:
             args=["-l", str(self.lmc), "-p", str(priority)]))
 
     def run(self, events):
-        """All of it; raises Fault."""
+        """Runs the whole series; raises Fault."""
         with contextlib.ExitStack() as self.stack:
             self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
             self.host = self.netlist.hosts[0]
@@ -160,7 +159,8 @@ class Series:
         return name
 
     def is_allowed(self, target):
-        """The manager keeps most of the fabric, or there would be nothing to judge."""
+        """Whether the subnet manager keeps most of the fabric, as there would be nothing to judge
+        otherwise."""
         try:
             cut = self.fabric.cut_off_by(target, self.host)
         except simlab.SimError:
@@ -197,7 +197,8 @@ class Series:
         return f"flap {target} {times} times"
 
     def reboot(self):
-        """A node, or the switches of a chassis: they come back with nothing that was set."""
+        """Reboots a node, or the switches of a chassis: they come back without anything that was
+        set."""
         target = self.draw_target()
         if ":" in target or not self.is_allowed(target):
             return "nothing"
@@ -214,20 +215,20 @@ class Series:
         return "hup"
 
     def kill(self):
-        """Killed at any datagram, and started anew with its files."""
+        """Kills OpenSM at any datagram, and starts it anew with its files."""
         at = self.await_smps()
         self.osm.process.kill()
         self.osm.process.wait()
         self.osm.stop()
         self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
-        # Until it has handlers for signals, a SIGHUP ends it.
+        # Until OpenSM has handlers for signals, a SIGHUP ends it.
         simlab.poll_until(lambda: self.osm.counters()["smps"], 60, "opensm's first SMP")
         self.tally.kills += 1
         self.to_rejoin(self.netlist.hosts)
         return f"kill after {at} SMPs"
 
     def loss_of_datagrams(self):
-        """Until the next judging, some requests or answers go astray."""
+        """Until the next judgement, some requests or answers are lost."""
         action, chance = self.random.choice(LOSSY), self.random.choice((0.005, 0.02, 0.05))
         way = "request" if action == "twice" else self.random.choice(("request", "answer"))
         extra = {"delay_ms": self.random.choice((5, 150))} if action == "delay" else {}
@@ -251,7 +252,7 @@ class Series:
     # ---- multicast
 
     def to_rejoin(self, hosts):
-        """OpenSM may have forgotten their memberships by the time that they are looked at."""
+        """Members whose memberships OpenSM may have forgotten by the next judgement."""
         hosts = set(hosts)
         self.rejoining |= {(number, host) for number, mlid in self.members.mlid.items()
                            for host in hosts.intersection(self.members.hosts[mlid])
@@ -263,7 +264,7 @@ class Series:
         self.to_rejoin(self.fabric.cut_off_by(None, self.host))
 
     def join(self):
-        """Some hosts; the first groups have more members than others."""
+        """Some hosts join; the first groups have more members than others."""
         if len(self.joined) > MOST_JOINED:
             return self.end()
         number = min(self.random.randrange(GROUPS), self.random.randrange(GROUPS))
@@ -285,7 +286,7 @@ class Series:
         self.tally.members += 1
 
     def leave(self, number=None):
-        """A host that surely is a member, of this group."""
+        """A host that surely is a member leaves this group."""
         sure = sorted((n, host) for n, host in self.joined - self.rejoining
                       if number in (None, n))
         if self.rules or not sure:
@@ -306,8 +307,8 @@ class Series:
         return done
 
     def rejoin_all(self):
-        """All hosts that reach the manager, which paths up and then down may not do if links are
-        lost."""
+        """All hosts that reach the manager join again; up-then-down paths may be missing after
+        failures."""
         away = self.fabric.cut_off_by(None, self.host)
         for number, host in sorted(self.rejoining):
             if host not in away:
@@ -318,7 +319,7 @@ class Series:
                         raise
 
     def rejoin_soon(self, number, host):
-        """As IPoIB does: it asks again until OpenSM has discovered the host."""
+        """As with IPoIB: the host repeats its request until OpenSM has discovered it."""
         def joined():
             try:
                 self.rejoin(number, host)
@@ -331,15 +332,15 @@ class Series:
         simlab.poll_until(joined, TIMEOUT_S, f"{host} to be a member of {number}", every=0.5)
 
     def gone_hosts(self):
-        """Switches' ports of hosts that are lost: OpenSM may have them for members until it has
+        """Switches' ports of hosts that are down: OpenSM may count them as members until it has
         swept."""
         switches = set(self.netlist.switches)
         return {f"{name}[{port}]" for link in self.fabric.down() for name, port in link
                 if name in switches and not {n for n, _ in link} <= switches}
 
     def judge_multicast(self, when):
-        """Of groups with a host that cannot say that it is a member, nothing is known; the answer
-        may have got lost that says which group it is."""
+        """Judges the groups, but for those with a host whose membership is unknown; the answer with
+        the group's MLID may have been lost."""
         away = self.fabric.cut_off_by(None, self.host)
         unsure = {number for number, host in self.rejoining if host not in away}
         mlids = {f"{self.members.mlid[number]:#x}" for number in unsure
@@ -365,7 +366,7 @@ class Series:
             self.await_smps()
 
     def await_smps(self):
-        """Until OpenSM has sent some more, or nothing for a while; how many."""
+        """Waits until OpenSM has sent some more SMPs, or none for a while; returns their number."""
         count = int(10 ** self.random.uniform(0, 3.5))
         start = self.osm.counters()["smps"]
         deadline = time.monotonic() + 1
@@ -394,13 +395,13 @@ class Series:
         return path
 
     def still(self):
-        """A sweep that must have seen everything."""
+        """Waits for a sweep that must have seen everything."""
         self.tally.acted += sum(rule.acted for rule in self.rules)
         self.wire.clear()
         lossy, self.rules = bool(self.rules), []
         self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
         self.osm.wait_traps_aged()
-        if not lossy:  # or OpenSM may have lost hosts that are there
+        if not lossy:  # otherwise OpenSM may have lost hosts that are up
             self.rejoin_all()
             self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
             self.judge_multicast(BEFORE)
