@@ -4,10 +4,10 @@
 
     stock_baseline.py x.net --engine updn --json out.json --events lose:s1-* back:s1-*
 
-Events run one after another on one opensm. `lose:GLOB` takes down all links of
-the nodes that match, `lose:NODE:PORT` one link; `back:` with the same text undoes
-it. Without --events the usual list is run: a chassis, a cable, a host, a line
-switch, a fabric switch and a leaf, each lost and brought back.
+Events run one after another on one opensm. `lose:GLOB` takes down all links of the nodes that
+match, `lose:NODE:PORT` one link; `back:` with the same text undoes it. Without --events the usual
+list is run: a chassis, a cable, a host, a line switch, a fabric switch and a leaf, each fails and
+returns.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""AddressSanitizer looks at what the plugin reads of OpenSM's, which OpenSM frees as it likes.
+"""AddressSanitizer checks the plugin's reads of OpenSM's memory, which OpenSM may free at any time.
 
-Only the plugin is built with it, but all of OpenSM's memory comes from its allocator: what
+Only the plugin is built with it, but all of OpenSM's memory comes from its allocator: memory that
 OpenSM has freed is not reused for long, and a read of it by the plugin ends the process.
 """
 
@@ -21,7 +21,7 @@ TOO_MUCH_FOR_FTREE = "leaf5:20"
 
 
 class Address(labtest.Folders):
-    """Engines in chains, each with a plan on disk, while all kinds of parts go and come."""
+    """Engines in chains, each with a plan on disk, while all kinds of parts leave and return."""
 
     GENERATE = ("director", 36)
     AWAY = ("h3-2", "h8-3")  # at the start of each
@@ -52,7 +52,8 @@ class Address(labtest.Folders):
         self.assertEqual(len(found), 0, "\n".join(found)[:5000])
 
     def change(self, osm, lost=(), back=(), replaced=None):
-        """All of it at a time, so that mostly one sweep sees it; which engines routed."""
+        """Changes all of them at a time, so that mostly one sweep sees it; returns the engines that
+        routed."""
         mark = osm.mark()
         for target in lost:
             self.fabric.lose(target)
@@ -67,7 +68,7 @@ class Address(labtest.Folders):
         return osm.engines_used(mark.log_offset)
 
     def join(self, osm):
-        """A group, with trees of the engine that routes."""
+        """A host joins a group, whose trees are those of the engine that routes."""
         path = self.folder / "fabric.dump"
         self.fabric.dump(path)
         manager_lid = pmlab.Dump(path).lids[osm.host]
@@ -83,7 +84,7 @@ class Address(labtest.Folders):
         self.assertEqual(tables.faults(mlid, self.MEMBERS)[:3], [])
 
     def check_chain(self, engine, with_all, with_less):
-        """Which engines route while all cables are there, and while ftree finds too few."""
+        """The engines that route while all cables are up, and while ftree finds too few."""
         for host in self.AWAY:
             self.fabric.lose(host)
         with self.open_sm(engine) as osm:
@@ -94,7 +95,7 @@ class Address(labtest.Folders):
             self.assertEqual(set(osm.engines_used()), {with_all})
             mlid = self.join(osm)
             for changed in (
-                    # As many nodes as before, and another one among them.
+                    # As many nodes as before, but one of them is another one.
                     {"lost": ["h7-3", TOO_MUCH_FOR_FTREE], "back": ["h3-2"]},
                     {"lost": ["leaf4"]},
                     {"lost": ["h1-1"], "back": ["h7-3", "leaf4"]},

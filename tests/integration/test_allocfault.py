@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A running opensm with a plugin that gets no memory now and then (allocfault.c).
+"""A running opensm with a plugin whose allocations sometimes fail (allocfault.c).
 
-OpenSM goes on, some engine serves every pair of hosts, and the tables are ours again after
-the first sweep with memory. $PM_SEED draws which allocations fail.
+OpenSM goes on, some engine serves every pair of hosts, and the tables are ours again after the
+first sweep with memory. $PM_SEED draws the allocations that fail.
 """
 
 import os
@@ -38,7 +38,7 @@ class NoMemory(labtest.Folders):
         env = {"ALLOCFAULT_WHILE": str(stop), "ALLOCFAULT_LOG": str(log),
                "ALLOCFAULT_EVERY": str(every), "ALLOCFAULT_SEED": str(self.seed)}
         with pmlab.Lab(self.netlist, preload=[str(LIBRARY)], env=env) as lab:
-            # A plugin that cannot even be loaded is none.
+            # A plugin that cannot even be loaded is no plugin.
             simlab.poll_until(lambda: "portmajor built for" in lab.osm.log(), 60, "the plugin")
             stop.touch()
             lab.osm.settle()

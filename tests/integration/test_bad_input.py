@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Fabrics and configurations that the plugin must decline, and OpenSM goes on."""
+"""The plugin declines bad fabrics and configurations, and OpenSM goes on."""
 
 import json
 import re
@@ -60,7 +60,7 @@ class Scarce(BadCase):
         return done
 
     def test_limit(self):
-        """Planes share blocks where there are no spare LIDs, down to the last one."""
+        """Planes share blocks if there are no spare LIDs, down to the last LID."""
         for options, generate, top in (
                 ((), ("two-level", 254, 62, 192, 1), 49084),
                 ((), ("xgft", 2, "192,254", "1,62"), 49084),
@@ -73,7 +73,7 @@ class Scarce(BadCase):
             self.assertIn("spare 0\n", done.stdout)
 
     def test_refused(self):
-        """One place too many: the numbers, and the order or LMC with room."""
+        """One place too many: the message has the numbers, and the order or LMC that fits."""
         for options, generate, text in (
                 (("-m", 1), ("two-level", 108, 12, 227, 1),
                  "24636 places need 49152 LIDs with LMC 1, there are 49151: no room with "
@@ -97,7 +97,7 @@ class Scarce(BadCase):
         self.assertLess(found["total"]["blocks"], 1.1 * found["total"]["least"])
 
     def test_wide(self):
-        """Leaves, or spines, of 254 ports: the commands, and OpenSM."""
+        """Leaves, or spines, of 254 ports: with the commands and with OpenSM."""
         for generate in (("two-level", 3, 2, 252, 1), ("two-level", 254, 2, 2, 1)):
             net = pmlab.generate(self.folder / "wide.net", *generate)
             lfts = self.folder / "wide.lfts"
@@ -108,7 +108,7 @@ class Scarce(BadCase):
             engines, dump = self.observe(net)[1:3]
             self.assertEqual(set(engines), {"portmajor"})
             self.assertEqual(len(dump.lids), len(dump.guids))
-        # More are no ports of InfiniBand, where 255 stands for none.
+        # InfiniBand has no more ports, as 255 stands for none.
         (self.folder / "255.net").write_text('Switch 255 "s"\n[255] "h"[1]\n\nHca 1 "h"\n'
                                              '[1] "s"[255]\n', "ascii")
         done = pmlab.run_cli("plan", self.folder / "255.net")
@@ -119,7 +119,7 @@ class Scarce(BadCase):
 
 class NotFatTrees(BadCase):
     def decline(self, netlist, engine, switches, served=None):
-        """The next engine's tables stand, as if we had never been asked.
+        """The next engine's tables are in force, as without portmajor.
 
         `served` is the engine that serves in the end (default: the next one).
         """
@@ -147,7 +147,7 @@ class NotFatTrees(BadCase):
 
 
 class Configurations(BadCase):
-    # Name, text, line, what else the message names.
+    # Name, text, line, a further part of the message.
     BAD = (
         ("unknown key", "# first\nlid_order grouped\ncolour blue\n", 3, "colour"),
         ("bad value", "\n\nlid_order sideways\n", 3, "lid_order"),
@@ -161,8 +161,8 @@ class Configurations(BadCase):
     NET = pmlab.TOPOLOGIES / "xgft-64.net"
 
     def refused(self, config, pattern):
-        """The log says why, once, and the next engine routes: the file may be to prevent that
-        portmajor does."""
+        """The log has the reason, once, and the next engine routes, as the file may have been meant
+        to prevent portmajor."""
         log, engines, _, _ = self.observe(self.NET, conf={"event_plugin_options": str(config)})
         lines = [line for line in self.our_lines(log) if "configuration not used" in line]
         self.assertEqual(len(lines), 1, self.our_lines(log))

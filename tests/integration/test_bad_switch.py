@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A switch that answers nonsense harms itself alone, and never more than with updn."""
+"""A switch that answers nonsense harms only itself, and never more than with updn."""
 
 import re
 
@@ -15,13 +15,13 @@ from test_status import wait_state
 
 
 def others_differ(place, old, new):
-    """Entries that differ, in switches elsewhere."""
+    """Entries that differ, in other switches."""
     return [(sw, lid) for sw, lid in pmlab.changed_entries(old.tables, new.tables) if sw != place]
 
 
 def living_differ(place, old, new):
-    """The same without those for a lost switch's own LID: they lead nowhere, and stay as they
-    were when its last cable went, which depends on the order in which losses were seen."""
+    """The same without those for a failed switch's own LID: they lead nowhere, and stay as they
+    were when its last cable failed, which depends on the order in which failures were seen."""
     return [(sw, lid) for sw, lid in others_differ(place, old, new)
             if lid != old.tables.lids[place]]
 
@@ -31,7 +31,7 @@ def complaints(log):
 
 
 def turned(kind):
-    """A test of its own, so that kinds are tried side by side."""
+    """A test of its own, so that kinds run side by side."""
     def test(self):
         for place in (SPINE, LEAF):
             with self.subTest(place=place):
@@ -41,7 +41,7 @@ def turned(kind):
 
 
 class BadSwitch(labtest.Folders):
-    """One fabric for each kind; what updn does is found in the same run."""
+    """One fabric for each kind; updn's results come from the same run."""
 
     APART = True
     KINDS = ("GUID 0", "GUID of another switch", "no ports", "4 ports", WIDE, "port states 0",
@@ -56,7 +56,7 @@ class BadSwitch(labtest.Folders):
         return self.enterContext(pmlab.Folder())
 
     def state_without(self, place, kind):
-        """The tables when the switch is lost, or its cables."""
+        """The tables when the switch fails, or its cables."""
         wide = kind == WIDE
         if (place, wide) not in self.lost:
             with bad_switch.Attempt(self.make_folder(), "portmajor", place, kind) as lab:
@@ -67,7 +67,8 @@ class BadSwitch(labtest.Folders):
         return self.lost[place, wide]
 
     def check_bad(self, ours, stock):
-        """Never worse than updn, and everybody else as before or as if it were lost."""
+        """Never worse than updn, and all others are as before or as after a failure of the switch.
+        """
         self.assertIsNone(ours.bad.ended)
         if stock.bad.ended is None:
             self.assertGreaterEqual(ours.bad.up, stock.bad.up)
@@ -92,7 +93,7 @@ class BadSwitch(labtest.Folders):
         return ours
 
     def check_well(self, ours):
-        """Nothing of it remains."""
+        """No trace of it remains."""
         before, well = ours.before or ours.bad, ours.well
         self.assertTrue(well.up and well.still)
         self.assertEqual(well.tables.lids.items() & before.tables.lids.items(),
@@ -122,7 +123,7 @@ class BadSwitch(labtest.Folders):
                 self.assertEqual(ours.well.tables.top[place], 70)
 
     def test_from_the_start(self):
-        """OpenSM lowers its limit of LIDs for good, and updn has LIDs for few."""
+        """OpenSM lowers its limit of LIDs for good, and updn has LIDs for few ports."""
         for kind, place in (("small table", SPINE), ("small table", LEAF),
                             ("port states 7", SPINE)):
             with self.subTest(kind=kind, place=place):
@@ -133,8 +134,8 @@ class BadSwitch(labtest.Folders):
                 self.assertEqual(len(complaints(ours.bad.log)), 1)
 
     def test_restarted(self):
-        """OpenSM is restarted with a plan of before the switch turned, and once it is well:
-        what OpenSM itself remembers of a number of ports does not change otherwise."""
+        """OpenSM is restarted with a plan from before the fault, and again after it: OpenSM's own
+        memory of a number of ports does not change otherwise."""
         for kind in ("small table", "no ports", "4 ports", WIDE):
             with self.subTest(kind=kind):
                 folder = self.make_folder()
@@ -144,8 +145,8 @@ class BadSwitch(labtest.Folders):
                         turn()
                         states.append(lab.start(cache_dir=folder))
                         lab.stop()
-                # OpenSM takes down the links at its other ports, whose ends it does not know.
-                # The switch tells of it, and a sweep follows that has nothing to send.
+                # OpenSM sets down the links at its other ports, whose ends it does not know. The
+                # switch reports it, and a sweep follows that has nothing to send.
                 sweeps = [1, 1 + (kind == "4 ports"), 1]
                 for state, number in zip(states, sweeps):
                     self.assertEqual(state.engines, ("portmajor",) * number)
@@ -159,7 +160,7 @@ class BadSwitch(labtest.Folders):
                                                             states[2].tables)), [])
 
     def test_no_room_is_no_block(self):
-        """A switch is sent no block that its table has no room for."""
+        """No block is sent to a switch whose table has no room for it."""
         with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
             lab.start()
             beyond = lab.wire.rule("delay", "request", node=SPINE, method="set",
@@ -177,7 +178,7 @@ class BadSwitch(labtest.Folders):
             self.assertEqual(len(state.tables.pairs()), 48 * 47)
 
     def test_top_stays(self):
-        """A LinearFDBTop that does not rise costs a few tables, and one more when it does."""
+        """A LinearFDBTop that does not rise costs a few tables, and one more when it rises."""
         def sent(lab):
             mark = lab.osm.mark()
             lab.sweep()
@@ -191,7 +192,7 @@ class BadSwitch(labtest.Folders):
             self.assertEqual(runs[-1], 0, runs)
             self.assertEqual(set(runs[:2]), {2}, runs)
             low.off()
-            self.assertEqual(sent(lab)[-1], 2)  # the sweep's own discovery sees it risen
+            self.assertEqual(sent(lab)[-1], 2)  # the sweep's own discovery reads the risen value
             self.assertEqual(sent(lab), [0])
             self.assertEqual(len(lab.sweep().tables.pairs()), 48 * 47)
 
@@ -234,7 +235,7 @@ class BadSwitch(labtest.Folders):
             wait_state(lab.osm, lambda state: state["bad_switches"] is None)
 
     def test_too_many(self):
-        """Where no table has room for the plan it is not for the bad switches to go."""
+        """If no table has room for the plan, bad switches are not excluded."""
         with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
             for name in lab.netlist.switches:
                 bad_switch.KINDS["small table"](lab.wire, name)

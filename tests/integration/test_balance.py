@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Rebalancing: tables found in the switches go over to the plan's, and no packet is lost.
+"""Rebalancing: the plan's tables replace those found in the switches, and no packet is lost.
 
-All files are lost while parts of the fabric are away; these come back then. A host that was
-away keeps its LID but not its place in the plan, and so does a leaf as long as it is away: the
-plan that the LIDs came from is not found again, and tables are off the one that was made.
+All files are lost while parts of the fabric are absent; then these return. A host that was absent
+keeps its LID but not its place in the plan, and so does a leaf as long as it is absent: the plan of
+the LIDs is not found again, and tables differ from the new plan.
 """
 
 import json
@@ -65,7 +65,7 @@ class BalanceCase(labtest.Folders):
         self.lab.close()
 
     def lose_files(self):
-        """Another OpenSM takes over, knows of nothing, and keeps what it finds."""
+        """Another OpenSM takes over without files, and keeps the tables that it finds."""
         self.start(self.first)
         for target in self.LOSSES:
             self.lab.event("lose", target)
@@ -78,12 +78,12 @@ class BalanceCase(labtest.Folders):
         return state["balance"]
 
     def wait_balance(self, is_met, what):
-        """OpenSM writes the state in a thread of its own."""
+        """Waits, as OpenSM writes the state in a thread of its own."""
         return simlab.poll_until(lambda: (found := self.balance()) and is_met(found) and found,
                                  pmlab.TIMEOUT_S, what)
 
     def replayed(self, action):
-        """What came of it by itself, all of it sent after all else; (off, sent)."""
+        """The result of automatic rebalancing, with all Sets after all others; (off, sent)."""
         before = read_tables(pmlab.Dump(self.lab.dump()))
         self.wire.records()
         mark = self.lab.osm.mark()
@@ -105,7 +105,7 @@ class BalanceCase(labtest.Folders):
         self.assertEqual(set(found.values()), {0})
 
     def load_ratio(self, what):
-        """The fullest link by the mean of its level and direction."""
+        """The load of the fullest link divided by the mean of its level and direction."""
         ratio = pmlab.load_ratio(self.lab.walk())
         print(f"{self.id()}: fullest link {what} rebalancing {ratio:.2f} of the mean")
         return ratio
@@ -121,7 +121,7 @@ class BalanceCase(labtest.Folders):
     def replay(self, tables, sent):
         """The last Sets are those of rebalancing: none of them loses a packet.
 
-        Nor do they lead one over a link that OpenSM has not activated yet.
+        Nor do they lead a packet over a link that OpenSM has not activated yet.
         """
         asked = [r for r in self.wire.records() if (r.event, r.method) == ("asked", wire.SET)]
         sets = [r for r in asked if r.attr == simlab.ATTR_LFT]
@@ -130,7 +130,7 @@ class BalanceCase(labtest.Folders):
         self.assertEqual([r for r in asked[first:] if r.attr == lft_trace.ATTR_PORT_INFO], [])
         replay = self.start_replay(tables)
         replay.play(sets[:len(sets) - sent])
-        replay.lost.clear()  # while parts were coming up
+        replay.lost.clear()  # while parts were returning
         replay.check(list(replay.hosts))
         replay.play(sets[len(sets) - sent:])
         self.assertEqual(replay.lost[:5], [])
@@ -173,7 +173,7 @@ class ByItself(BalanceCase):
 
 
 class LessEven(BalanceCase):
-    """The plan that was made while a chassis was away is less even than what is found."""
+    """The plan that was made while a chassis was absent is less even than the tables found."""
     GENERATE = ("director", 36)
     LOSSES = ("s0-*", "h7-3")
 
@@ -190,7 +190,7 @@ class LessEven(BalanceCase):
 
 
 class PlanFoundAgain(BalanceCase):
-    """Nothing is to be rebalanced where the plan that the LIDs came from is found again."""
+    """There is nothing to rebalance if the plan of the LIDs is found again."""
     GENERATE = ("xgft", 3, "3,3,3", "1,3,2")
     LOSSES = ("sw2-0",)
 
@@ -242,7 +242,7 @@ class OnRequest(RequestCase):
 
 
 class Lies(RequestCase):
-    """A leaf acknowledges blocks with the content that it had."""
+    """A leaf acknowledges blocks with their former content."""
 
     GENERATE = ("two-level", 6, 4, 6, 1)
     LOSSES = ("spine1", "leaf3")
@@ -267,11 +267,11 @@ class Interrupted(RequestCase):
     LOSSES = ("s0-*", "h7-3")
     CABLE = "leaf5:22"
     RATE = 500  # a sweep takes less time than all blocks
-    SENT = 300  # when it happens
-    OUT = 16  # at most that OpenSM has been handed by then
+    SENT = 300  # the time of the event
+    OUT = 16  # the most Sets that OpenSM has by then
 
     def rebalance(self, action):
-        """Something happens meanwhile: (replay so far, Sets afterwards, log)."""
+        """An event meanwhile: (replay so far, Sets afterwards, log)."""
         chassis, host = self.LOSSES
         self.away = {host}
         self.lose_files()
@@ -298,7 +298,7 @@ class Interrupted(RequestCase):
         return replay, sets, log
 
     def test_failure(self):
-        """First the repair, then the rest; nothing is lost but what the failure cuts off."""
+        """The repair comes first, then the rest; only the failure cuts paths."""
         replay, sets, log = self.rebalance(lambda: self.fabric.lose(self.CABLE))
         replay.down = set(self.netlist.link_at(*self.cable()))
         replay.check(list(replay.hosts))

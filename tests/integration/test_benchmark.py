@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""scripts/benchmark runs and writes, --compare notices what is worse; README agrees."""
+"""scripts/benchmark runs and writes, --compare notices worse figures; README agrees."""
 
 import contextlib
 import copy
@@ -20,7 +20,7 @@ SMALL = benchmark.Kind(("two-level", 8, 4, 4, 1),
 
 
 def run(*args):
-    """Exit status, and what was printed."""
+    """Exit status and output."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         status = benchmark.main(["--fabrics", "32", "--engines", "core,portmajor,ftree",
@@ -67,7 +67,7 @@ class Small(labtest.Folders):
         self.assertFalse(any(f.get("gave_up") for f in self.results["portmajor"]["events"].values()))
 
     def test_core_foretells(self):
-        """What whatif says and what was counted are one number; a host costs nothing."""
+        """The prediction of whatif and the count are one number; a host costs nothing."""
         for event in SMALL.victims:
             counted, foretold = (self.results[engine]["events"][event]["lft_sets"]
                                  for engine in ("portmajor", "core"))
@@ -85,7 +85,7 @@ class Small(labtest.Folders):
             self.assertGreater(column.count("|"), 2)
 
     def test_compare(self):
-        """Measured again, a figure that is written better than it is, is named alone."""
+        """Measured again, only a figure that is too good in the file is named."""
         folder = self.folder / "better"
         folder.mkdir()
         better = copy.deepcopy(self.data)
@@ -93,7 +93,7 @@ class Small(labtest.Folders):
         written = json.dumps(benchmark.pack(better))
         (folder / "benchmarks.json").write_text(written, encoding="ascii")
         cable = self.results["portmajor"]["events"]["cable"]["lft_sets"]
-        # Times of so small a fabric are the machine's.
+        # Times of such a small fabric depend on the machine.
         with unittest.mock.patch.object(benchmark, "TOLERANCE", {}):
             status, printed = run("--compare", "--tries", "2", "--folder", str(folder))
         self.assertEqual(status, 1)
@@ -110,7 +110,7 @@ class Small(labtest.Folders):
         self.assertLess(f["smps"], self.results["portmajor"]["events"]["first load"]["smps"] / 2)
 
     def worse(self, engine, event, **figures):
-        """What is said if these figures become so."""
+        """The message if these figures become so."""
         new = copy.deepcopy(self.results)
         (new[engine]["events"][event] if event else new[engine]).update(figures)
         return benchmark.worse("32", self.results, new)
@@ -121,7 +121,7 @@ class Small(labtest.Folders):
                          ([], []))
 
     def test_every_figure(self):
-        for result in self.results.values():  # on a busy machine some are made anew
+        for result in self.results.values():  # on a busy machine some are begun anew
             for event in result["events"].values():
                 event.pop("discoveries", None)
         for event, figures in (("cable", ("lft_sets", "over_mean", "shift", "random", "smps",
@@ -135,7 +135,7 @@ class Small(labtest.Folders):
                     self.assertIn(figure, faults[0])
 
     def test_other_engine(self):
-        """That of the reference's is no fault, but it is said."""
+        """A difference of the reference engine is reported, but is no fault."""
         faults, notes = self.worse("ftree", "cable", lft_sets=1)
         self.assertEqual(faults, [])
         self.assertRegex(notes[0], r"^32 hosts, ftree, cable \(SM on h0-1, lost: leaf5:6\): ")
@@ -202,7 +202,7 @@ class Documents(unittest.TestCase):
                          benchmark.document(data))
 
     def test_readme(self):
-        """Its first table has the numbers that are written there for 5,832 hosts."""
+        """Its first table has the numbers of benchmarks.json for 5,832 hosts."""
         data = benchmark.read(benchmark.FOLDER / "benchmarks.json").get("5832", {})
         readme = (pmlab.ROOT / "README.md").read_text(encoding="ascii")
         rows = {"chassis": "spine chassis fails", "cable": "leaf-chassis cable fails",

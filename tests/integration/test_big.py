@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""5,832 hosts: the exact numbers that are to be reached (slow)."""
+"""5,832 hosts: the exact numbers that must be reached (slow)."""
 
 import os
 import re
@@ -13,14 +13,14 @@ import test_report
 
 
 class Swift(labtest.LabCase):
-    """Losses are repaired before the sweep, with few SMPs before the last LFT Set."""
+    """Failures are repaired before the sweep, with few SMPs before the last LFT Set."""
 
-    LAST_LFT_SMP = {}  # {target: how many at most}
+    LAST_LFT_SMP = {}  # {target: the most}
     CPU = 0
 
     @classmethod
     def setUpClass(cls):
-        """On one processor: a quarter of what OpenSM costs is threads that wake others elsewhere."""
+        """On one processor, as a quarter of OpenSM's time is spent in waking threads on others."""
         cpus = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cpus[cls.CPU % len(cpus)]})
         super().setUpClass()
@@ -30,7 +30,7 @@ class Swift(labtest.LabCase):
         return {}  # too many pairs of hosts for ibdmchk
 
     def lose(self, target):
-        """As the tests' base; and all is sent before the sweep, in time."""
+        """Like the base class; and all is sent before the sweep, in time."""
         lost = self.lose_in_time(target, lambda event: not any(run.sent for run in event.runs))
         self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
         if target in self.LAST_LFT_SMP:
@@ -38,13 +38,13 @@ class Swift(labtest.LabCase):
         return lost
 
 
-    # ---- sweeps in which nothing changes
+    # ---- sweeps without changes
 
-    # A machine that does other things takes longer, now and then: the best of up to so many.
+    # A busy machine takes longer, now and then: the best of at most so many.
     TRIES = 10
 
     def memset_ms(self):
-        """What it takes to set as many bytes of fresh memory as all tables have."""
+        """The time to set as many bytes of fresh memory as all tables have."""
         done = subprocess.run([pmlab.BUILD / "bench_tables", "2"], capture_output=True, text=True,
                               check=False)
         return float(re.search(rf"^{' '.join(map(str, self.GENERATE))}: [^:]*?memset .*? ([0-9.]+) ms",
@@ -52,11 +52,12 @@ class Swift(labtest.LabCase):
 
     @staticmethod
     def best_ms(runs):
-        """Of sweeps that compute nothing anew: what there is is looked at, and tables copied."""
+        """The best time of sweeps that compute no tables: the fabric is compared, and tables are
+        copied."""
         return [min(getattr(run, field) for run in runs) for field in ("computed_ms", "locked_ms")]
 
     def check_quiet_sweeps(self):
-        """Those in which nothing changed, and those after a repair."""
+        """Sweeps without changes, and those after a repair."""
         quiet, repaired, memset = [], [], []
         for _ in range(self.TRIES):
             memset.append(self.memset_ms())

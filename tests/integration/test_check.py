@@ -36,7 +36,7 @@ class Commands(labtest.Folders):
 
 @functools.cache
 def dump_director():
-    """(folder for Dumped, the manager's host, the loss of a host)"""
+    """(folder for Dumped, the subnet manager's host, the failure of a host)"""
     folder = unittest.enterModuleContext(pmlab.Folder())
     netlist = pmlab.generate(folder / "director.net", "director", "36")
     with pmlab.Lab(netlist, args=ibdmchk.OPENSM_ARGS) as lab:
@@ -55,7 +55,7 @@ def dump_director():
 
 
 class Dumped(Commands):
-    """A director with what OpenSM and infiniband-diags say of it."""
+    """A director with the files of OpenSM and the output of infiniband-diags."""
 
     @classmethod
     def setUpClass(cls):
@@ -119,7 +119,7 @@ class Check(Dumped):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_fabric_after_losses(self):
-        """Tables after a failure are right for what is left, and not for the whole."""
+        """Tables after a failure are right for the rest of the fabric, and not for the whole."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20", "h3-3:1"], self.folder / "left.net")
         self.assertEqual(self.check(left, self.lost)["findings"], [])
         planned = self.check("--plan", self.plan_file(), left, self.lost)
@@ -150,7 +150,7 @@ class Check(Dumped):
 
     def test_loop_is_found_and_is_a_credit_loop(self):
         line, leaf = self.table("s0-line0"), self.table("leaf0")
-        # A host elsewhere that leaf0 sends up to s0-line0, which sends it back.
+        # A remote host that leaf0 sends up to s0-line0, which sends it back.
         lid = next(m for m in re.finditer(r"(0x[0-9a-f]{4}) 019 # Channel Adapter", leaf))[1]
         edited = self.edit(line, re.sub(rf"{lid} \d{{3}} ", f"{lid} 001 ", line))
         result = self.check(self.netlist, edited, status=1)
@@ -168,7 +168,7 @@ class Check(Dumped):
         self.assertIn("unknown-switch", self.kinds(result))
 
     def test_manager_is_not_reached(self):
-        """Told with -s only, and of switches without end ports too."""
+        """Reported with -s only, also for switches without end ports."""
         spine = self.table("s7-fab0")
         entry = re.search(rf"0x[0-9a-f]{{4}} \d{{3}} # .*: '{self.manager}'\n", spine)[0]
         edited = self.edit(spine, spine.replace(entry, ""))
@@ -180,7 +180,7 @@ class Check(Dumped):
         self.assertIn('from "s7-fab0"', found["sm"]["text"])
 
     def test_other_lids(self):
-        """A LID that two ports have, and one that is not that of the tables' file."""
+        """A LID that two ports have, and one that differs from the tables' file."""
         text = (self.folder / "discovered").read_text(encoding="utf-8")
         first, second = (re.search(rf'(?m)^\[\d+\]\(\w+\).* lid (\d+) lmc 0 "{leaf}"', text)[1]
                          for leaf in ("leaf1", "leaf2"))
@@ -195,7 +195,7 @@ class Check(Dumped):
         self.assertEqual((counts["duplicate-lid"], counts["other-lid"]), (1, 1))
 
     def test_balance(self):
-        """A leaf with 17 of 18 up ports, and what that does to the levels above."""
+        """A leaf with 17 of 18 up ports, and its effect on the levels above."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20", "h3-3:1"], self.folder / "left.net")
         self.assertEqual(self.check("--balance", "1.2", left, self.lost)["findings"], [])
         result = self.check("--balance", "1.05", left, self.lost, status=1)
@@ -244,7 +244,7 @@ class Check(Dumped):
                          [("entry-out-of-plan", 1)])
 
     def test_unassigned_lids(self):
-        """Entries for empty places are well; others are not, if the plan is known."""
+        """Entries for empty places are right; others are not, if the plan is known."""
         leaf = self.table("leaf0")
         taken = {int(lid, 16) for lid in re.findall(r"(?m)^(0x\w+) \d", leaf)}
         top = int(re.search(r"lids \[0-(\d+)\]", leaf)[1])
@@ -326,7 +326,7 @@ class LastBlock(Commands):
     LID, HOST = 64, "h7-6"
 
     def dump(self, fabric, osm, name):
-        """(what ibnetdiscover, dump_fts and OpenSM wrote): paths"""
+        """(files of ibnetdiscover, dump_fts and OpenSM): paths"""
         path = self.folder / name
         path.mkdir()
         for tool in ("ibnetdiscover", "dump_fts"):
@@ -399,8 +399,8 @@ class LastBlock(Commands):
 
 
 class Multicast(Commands):
-    """Groups of a two-level fabric, as a real opensm's dumps and dump_mfts have them; ibdmchk
-    judges the same dumps."""
+    """Groups of a two-level fabric, as in a real opensm's dumps and dump_mfts; ibdmchk judges the
+    same dumps."""
 
     GROUPS = {2: "h0-1 h3-2 h5-1", 3: "h0-1 h1-1 h2-1 h3-1 h4-1 h5-1", 4: "h1-2 h1-3"}
     # Two trees, 0xc020 and 0xc021, that go down and up again: with unicast paths they close
@@ -484,7 +484,7 @@ class Multicast(Commands):
         self.assertIsNone(result["multicast"])
 
     def test_one_direction(self):
-        """What h3-1 sends does not get beyond its leaf."""
+        """Packets of h3-1 do not get beyond its leaf."""
         def cut(tables):
             tables[0x200003][self.mlids[3]] = {1}
 
@@ -560,7 +560,7 @@ class Diff(Dumped):
                 self.assertEqual(result["ports"], [])
 
     def test_failures(self):
-        """A cable's failure costs what was sent on the wire, as whatif says."""
+        """A cable's failure costs as many Sets on the wire as whatif predicts."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20"], self.folder / "left.net")
         foretold = pmlab.whatif(self.netlist, "leaf5:20")
         planned = self.diff(self.netlist, left)
@@ -602,7 +602,7 @@ class Diff(Dumped):
         self.run_ok("diff", "--cables", self.whole, self.lost, status=2)
 
     def test_an_entry_less(self):
-        """In tables that is a difference, though no switch need be told of it."""
+        """In tables it is a difference, although no switch needs a Set for it."""
         line = re.search(r"0x\w+ \d+ # .*: 'h9-4'\n", self.table("leaf0"))[0]
         edited = self.edit(self.table("leaf0"), self.table("leaf0").replace(line, ""))
         for args in ((self.whole, edited), (edited, self.whole)):
@@ -616,7 +616,7 @@ class Diff(Dumped):
             self.diff(path, path, status=0)
 
     def test_lids_of_the_files(self):
-        """Two hosts with each other's LID: topologies keep the LIDs that they have."""
+        """Two hosts with each other's LID: topologies keep their LIDs."""
         path = self.folder / "discovered"
         text = path.read_text(encoding="utf-8")
         a, b = (re.search(rf'(?m)^\[1\]\((\w+)\).* lid (\d+) lmc 0 "{leaf}"', text)
@@ -642,7 +642,7 @@ class Diff(Dumped):
         self.assertEqual(result["topology"]["switches_gone"], 1)
         self.assertEqual(result["topology"]["links_gone"], 36)
         self.assertEqual(result["tables"]["switches_gone"], 1)
-        # As ibnetdiscover has it: not there at all.
+        # As in ibnetdiscover's output: it is not there at all.
         whole = self.folder / "discovered"
         text = whole.read_text(encoding="utf-8")
         record = re.search(r'(?m)^Switch\s+\d+ ("S-\w+")\s+# "s3-fab0"', text)[1]
@@ -658,7 +658,7 @@ class Diff(Dumped):
         out = self.run_ok("diff", "-l", whole, lost, status=1)
         self.assertRegex(out, r'(?m)^switch 0x\w+ "s3-fab0": gone$')
         self.assertIn("\ntables: switches gone 1, new 0; ", out)
-        # It comes back: a whole table for it, and what changes in the others.
+        # It returns: a whole table for it, and the changes in the others.
         result = self.diff(lost, whole)
         self.assertEqual({key: count for key, count in result["topology"].items() if count},
                          {"switches_new": 1, "links_new": 36})
@@ -693,7 +693,7 @@ class Diff(Dumped):
 
 
 class Made(Commands):
-    """Tables that plan writes, for fabrics of several kinds; no OpenSM is needed."""
+    """Tables written by plan, for fabrics of several kinds; no OpenSM is needed."""
 
     def make(self, *args):
         """(netlist, tables)"""
@@ -701,7 +701,7 @@ class Made(Commands):
         return net, self.tables(net, *args)
 
     def tables(self, net, *args, status=0):
-        """Those planned; status 1: some pairs have no path."""
+        """The planned ones; status 1: some pairs have no path."""
         path = self.folder / "made.lfts"
         done = pmlab.run_cli("plan", "-q", *args, "--lfts", path, "--guid2lid",
                              self.folder / "guid2lid", net)
@@ -738,7 +738,7 @@ class Made(Commands):
                          [("lost", 1)])
 
     def test_switch_without_cables(self):
-        """It can have neither LID nor table, which is nobody's fault."""
+        """It can have neither LID nor table, which is no fault."""
         net = pmlab.generate(self.folder / "whole.net", "two-level", 4, 2, 3, 1)
         left = pmlab.without_cables(net, [f"spine1:{port}" for port in range(1, 5)],
                                     self.folder / "left.net")
@@ -779,7 +779,7 @@ class Made(Commands):
             self.check("-s", "spine1", net, self.tables(net), status=1)))
 
     def test_aggregation_nodes(self):
-        """Pairs of them that tables leave out are counted, and a finding with connect_roots."""
+        """Pairs of them without entries are counted, and are a finding with connect_roots."""
         net = pmlab.generate(self.folder / "nodes.net", "--aggregation-nodes",
                              "two-level", 3, 2, 3, 1)
         done = pmlab.run_cli("plan", "-q", "--connect_roots", "--lfts", self.folder / "all", net)
@@ -794,7 +794,7 @@ class Made(Commands):
                          [("unreachable", 2)])
 
     def test_leaf_apart(self):
-        """Cut off it is nobody's fault; joined by a cable beside the tree its hosts are told."""
+        """Cut off, it is no fault; joined by a cable beside the tree, its hosts are reported."""
         net = pmlab.generate(self.folder / "whole.net", "two-level", 4, 2, 3, 1)
         left = pmlab.without_cables(net, ["leaf0:4", "leaf0:5"], self.folder / "left.net")
         tables = self.tables(left, status=1)
@@ -824,7 +824,7 @@ class Made(Commands):
             self.assertEqual(set(marked), {(kind, manager)})
 
     def test_diff_of_cables(self):
-        """A cable beside the tree changes no entry; a switch without any is not there."""
+        """A cable beside the tree changes no entry; a switch without cables is left out."""
         net, _ = self.make()
         text = net.read_text(encoding="ascii")
         for one, other in ((0, 1), (1, 0)):
@@ -847,13 +847,13 @@ class Made(Commands):
         for old, new in ((left, without), (without, left)):
             result = json.loads(self.run_ok("diff", "--json", old, new))
             self.assertEqual(set(result["topology"].values()), {0})
-            # It comes back with a whole table.
+            # It returns with a whole table.
             result = json.loads(self.run_ok("diff", "--json", old, net, status=1))
             self.assertEqual(result["tables"]["switches_new"], 1)
             self.assertGreater(result["mads"]["new_switches"], 0)
 
     def test_diff_of_another_lmc(self):
-        """Every port is told once, with its lowest LIDs."""
+        """Every port is reported once, with its lowest LIDs."""
         _, one = self.make("-m", "1")
         other = self.folder / "other.lfts"
         other.write_text(one.read_text())
@@ -872,7 +872,7 @@ class Made(Commands):
 
 
 class PlanFiles(Dumped):
-    """What plan writes is what OpenSM with the plugin comes to, and can be loaded."""
+    """The files of plan agree with OpenSM with the plugin, and can be loaded."""
 
     def write(self, netlist, *args):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -899,7 +899,7 @@ class PlanFiles(Dumped):
         self.assertEqual(done.stdout, "")
 
     def load(self, netlist, folder, conf=(), cache_dir=None):
-        """OpenSM's dump after loading the tables; nothing but the file tells it what to do."""
+        """OpenSM's dump after loading the tables; it has no other source."""
         with pmlab.Fabric(simlab.Netlist(netlist)) as fabric, \
                 simlab.OpenSM(fabric, engine="file", conf=conf, cache_dir=cache_dir,
                               args=[*ibdmchk.OPENSM_ARGS, "-U", str(folder / "lfts")]) as osm:
@@ -967,7 +967,7 @@ class PlanFiles(Dumped):
                 self.assertNotIn("-E-", text)
 
     def test_ibdmchk_sees_faults(self):
-        """The judge is no rubber stamp."""
+        """ibdmchk finds real faults."""
         folder = self.write(self.netlist)
         fdbs = folder / "opensm.fdbs"
         # Packets for a host of the first leaf go to its neighbour.
@@ -999,7 +999,7 @@ class Degraded(labtest.Folders):
         self.assertEqual(self.generate(*what), self.generate(*what, "--seed", "1"))
 
     def test_json(self):
-        """What is left out is named, and the netlist is the one that is printed."""
+        """Omissions are named, and the netlist is the printed one."""
         args = ("--degrade", "links=3,switches=1,hosts=5", "--seed", "4")
         done = pmlab.run_cli("generate", "director", "36", *args, "--json")
         made = json.loads(done.stdout)
@@ -1017,7 +1017,7 @@ class Degraded(labtest.Folders):
         self.assertEqual(pmlab.run_cli("generate", "director", "36", *args, "-q").stderr, "")
 
     def test_json_of_a_whole_one(self):
-        """Nothing is left out, and nothing is said of it."""
+        """There are no omissions, and no message about any."""
         done = pmlab.run_cli("generate", "director", "36", "--json")
         made = json.loads(done.stdout)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

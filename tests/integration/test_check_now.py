@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""check --now: tables that the plugin reads itself, and judges."""
+"""check --now: the plugin itself reads the tables and judges them."""
 
 import json
 import os
@@ -64,7 +64,7 @@ class NowCase(labtest.Folders):
         return {finding["kind"]: finding["count"] for finding in found["findings"]}
 
     def set_entry(self, switch, lid, port):
-        """Alters a table behind OpenSM's back; the former entry."""
+        """Alters a table behind OpenSM's back; returns the former entry."""
         with smps.Smps(self.fabric, self.HOST, wire.Wire()) as client:
             data = bytearray(client.get(switch, simlab.ATTR_LFT, lid // BLOCK).data)
             before, data[lid % BLOCK] = data[lid % BLOCK], port
@@ -75,7 +75,7 @@ class NowCase(labtest.Folders):
 
 class Tables(NowCase):
     def test_in_order(self):
-        """All tables are read, once, and nothing is set; the paths are those of the Dump."""
+        """All tables are read once, and none is set; the paths are those of the Dump."""
         lab = self.start()
         self.wire.records()
         found = self.found()
@@ -92,7 +92,7 @@ class Tables(NowCase):
         self.assertIn("tables read on request: 90 of 90 switches", lab.osm.log())
 
     def test_no_file_is_left(self):
-        """Neither after a while, nor of a process that was killed."""
+        """Neither after a while, nor by a killed process."""
         lab = self.start()
         tables = pmlab.kept(self.cache, "tables")
         self.check()
@@ -127,7 +127,7 @@ class Tables(NowCase):
         self.assertEqual(re.findall(r"\w+ +(?:un)?set +.*", self.run_it("events")), [
             "warning unset      leaf7 has other entries than OpenSM has set (1 block)",
             "notice  set        leaf7 has its table again"])
-        # An entry that leads to the host by another way is found by the record alone.
+        # An entry that leads to the host by another path is found only by the record.
         other = next(p for p in range(19, 37) if p != before)
         self.set_entry("leaf7", lid, other)
         self.assertEqual(self.kinds(self.found(status=1)), {"not-as-set": 1})
@@ -158,7 +158,7 @@ class Tables(NowCase):
 
 class Meanwhile(NowCase):
     def hold(self, node):
-        """Everything stops before a Get to this switch."""
+        """Stops everything before a Get to this switch."""
         self.wire.hold("request", node=node, method="get", attr=simlab.ATTR_LFT, times=1)
 
     def spawn_held(self):
@@ -172,8 +172,8 @@ class Meanwhile(NowCase):
         return json.loads(text) if status < 2 else text
 
     def test_failure(self):
-        """A repair comes before the rest of the tables, even of the switch that is read; these
-        are then those of the repair."""
+        """A repair comes before the rest of the tables, even for the switch that is read; the
+        result has the tables of the repair."""
         lab = self.start()
         self.wire.records()
         with self.wire.delay("answer", 20, node="leaf25", method="get", attr=simlab.ATTR_LFT):
@@ -193,14 +193,15 @@ class Meanwhile(NowCase):
         reads = [i for i, r in enumerate(asked) if (r.method, r.attr) == (wire.GET,
                                                                           simlab.ATTR_LFT)]
         self.assertTrue(sets)
-        # The trap is noticed with an answer.
+        # The trap is noticed when an answer comes.
         self.assertLessEqual(len([i for i in reads if i < sets[0]]), AHEAD)
         self.assertEqual([i for i in reads if sets[0] < i < sets[-1]], [])
         self.assertGreater(reads[-1], sets[-1])
         self.assertEqual(found["findings"], [])
 
     def test_chassis(self):
-        """With it goes the way to the switch that is read: it is read again over another one."""
+        """The path to the switch that is read fails with it: the switch is read again over another
+        one."""
         lab = self.start()
         self.hold("leaf25")
         process = self.spawn_held()
@@ -213,14 +214,14 @@ class Meanwhile(NowCase):
         self.assertEqual(found["tables_read"]["read"], len(lab.netlist.switches) - 3)
 
     def ask(self):
-        """A client with a request that is under way."""
+        """A client with a request in progress."""
         client = self.enterContext(control.Client(self.cache))
         client.send({"request": "check", "all": True, "wait": 60})
         control.ask(self.cache, "release")  # all before it are known
         return client
 
     def test_more_requests(self):
-        """They get tables that were read after them, also where others are under way."""
+        """They get tables that were read after them, also if others are in progress."""
         self.start()
         self.hold("leaf25")
         first = self.ask()
@@ -268,7 +269,7 @@ class Meanwhile(NowCase):
 
 
 class Otherwise(NowCase):
-    """Who is asked is no master that sends SMPs, or nobody is there."""
+    """The OpenSM that gets the request is no master that sends SMPs, or there is none."""
 
     GENERATE = ("two-level", 3, 2, 4, 1)
 
@@ -296,7 +297,7 @@ class Otherwise(NowCase):
         self.assertEqual(self.kinds(self.found(status=1))["not-as-set"], 1)
 
     def test_standby(self):
-        """The other one is asked; alone it says what it is."""
+        """The other one gets the request; alone it answers with its own state."""
         lab = self.start()
         guid = pmlab.Dump(lab.dump()).guids["h1-1"]
         with pmlab.open_sm(self.fabric, host="h1-1", cache_dir=self.cache) as standby:

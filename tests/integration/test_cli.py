@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The portmajor command: exit status, messages, and what goes to which stream."""
+"""The portmajor command: exit status, messages, and the stream of each output."""
 
 import json
 import os
@@ -84,7 +84,7 @@ class BadNetlists(labtest.Folders):
                                  rf"^portmajor: {re.escape(str(path))}:\d+: \S")
 
     def test_100000_nodes(self):
-        """More than there are LIDs: refused, and in no great time."""
+        """More than there are LIDs: refused, and soon."""
         lines = []
         for i in range(100000):
             lines.append(f'Switch 2 "s{i}"\n\n')
@@ -184,7 +184,7 @@ class Usage(labtest.Folders):
                 self.assertNotEqual(result.stderr, "")
 
     def test_messages_name_what_is_wanted(self):
-        """A slip is answered with the nearest word, or with the operands that are missing."""
+        """A typing error is answered with the nearest word, or with the missing operands."""
         net = pmlab.generate(self.folder / "slips.net", "director", 36)
         slips = (
             (("statu",), "no command \"statu\": did you mean status?"),
@@ -244,7 +244,7 @@ class Usage(labtest.Folders):
             self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", pipe, self.NET).returncode, 0)
         self.assertEqual(read.read_text(encoding="utf-8"), done.stdout)
         self.assertTrue(pipe.is_fifo())
-        # A link stays one, and nothing of the file behind it is left.
+        # A link stays one, and the file behind it has only the new content.
         read.write_text("old\n" * 100000, encoding="utf-8")
         link = self.folder / "link"
         link.symlink_to(read)
@@ -253,7 +253,7 @@ class Usage(labtest.Folders):
         self.assertTrue(link.is_symlink())
 
     def test_files_are_whole(self):
-        """Of the usual mode, and nothing is left where one cannot be written."""
+        """Files have the usual mode, and no part is left where one cannot be written."""
         folder = self.folder / "whole"
         (folder / "folder").mkdir(parents=True)
         self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", folder / "lfts",
@@ -284,7 +284,8 @@ class Usage(labtest.Folders):
                 self.assertIn("not a fat tree", result.stderr)
 
     def test_ibsim_warns_of_nothing_that_is_generated(self):
-        """Nor of what is written again with parts missing."""
+        """ibsim has no warning about generated files, nor about files that were written again with
+        parts missing."""
         everything = ("--aggregation-nodes", "--service", "router=1:1", "--service", "sm=1:1",
                       "--host-ports", 2, "--split")
         for number, args in enumerate((
@@ -328,7 +329,7 @@ class Groups(labtest.Folders):
                          cable)
 
     def test_members(self):
-        """A host, one of its ports by either end, a switch; members that are lost leave."""
+        """A host, one of its ports by either end, a switch; failed members leave."""
         text = "0xc020 h3-4\n0xc020 h4-4:1\n49184 leaf7:2\n0xc020 s0-fab0\n"
         found = self.whatif("h0-1", *self.write(text))
         self.assertEqual((found["groups"], found["trees"], found["blocks"]), (1, 1, 0))
@@ -336,8 +337,8 @@ class Groups(labtest.Folders):
                          ["trees"], 0)
 
     def test_members_at_spines(self):
-        """No switch reaches two chassis downwards, so the tree goes down and up again, as the
-        plugin has it; the line switch that it uses in one of them is lost."""
+        """No switch reaches two chassis downwards, so the tree goes down and up again, as in the
+        plugin; the line switch that it uses in one of them fails."""
         text = "0xc020 s1-fab0\n0xc020 s0-fab0\n"
         found = self.whatif("h0-1", *self.write(text))
         self.assertEqual((found["trees"], found["down_and_up"], found["blocks"]), (1, 1, 0))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""scripts/compatibility says what it lacks and leaves nothing behind; so does CMake.
+"""scripts/compatibility names what is missing and leaves no files behind; so does CMake.
 
 Suites are not made here: that takes minutes and a mirror.
 """
@@ -35,7 +35,7 @@ class Errors(labtest.Folders):
         self.bin.mkdir()
 
     def fails(self, *args, path=None, **kwargs):
-        """Runs the script, which must fail; what it says on stderr."""
+        """Runs the script, which must fail; returns its messages."""
         done = subprocess.run([str(SCRIPT), "--cache", str(self.cache), *map(str, args)],
                               capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL,
@@ -92,7 +92,7 @@ class Errors(labtest.Folders):
 
     @unittest.skipUnless(IS_ROOT, "mounts need root")
     def test_debootstrap_that_fails(self):
-        """What it had made and mounted is gone; no document is written."""
+        """The folders and mounts that it made are gone; no document is written."""
         write_program(self.bin / "debootstrap", 'mkdir -p "$4/proc" && mount -t tmpfs x "$4/proc" '
                       '&& mkdir "$4/proc/1" && echo "E: no such mirror" && exit 1')
         before = compatibility.DOCUMENT.read_bytes()
@@ -116,7 +116,7 @@ class Errors(labtest.Folders):
 
 class Document(unittest.TestCase):
     def test_it_is_what_the_script_writes(self):
-        """Every suite is in it, and all was well."""
+        """Every suite is in it, and all results were good."""
         text = compatibility.DOCUMENT.read_text(encoding="utf-8")
         self.assertTrue(text.startswith(compatibility.HEAD.partition("{")[0]))
         self.assertTrue(text.endswith(compatibility.TAIL))

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The control socket: requests of many clients at once, of bad ones, over a kill, on a bad
-disk, in standby; what was answered is in force, and nobody harms anybody."""
+"""
+The control socket: requests of many clients at once, of bad ones, over a kill, on a bad disk, in
+standby; all that was answered is in force, and no client harms another one.
+"""
 
 import concurrent.futures
 import errno
@@ -74,8 +76,8 @@ def name(thing):
 
 class Many(ControlCase):
     def hammer(self, number, answers):
-        """A cable of its own is drained and undrained, and one of all others, and a missing
-        switch is acknowledged; the answers, in their order."""
+        """Drains and undrains a cable of its own, and one of all others, and acknowledges a missing
+        switch; returns the answers, in their order."""
         mine, all_the_same = self.cable(number), part(self.guids["spine5"], 9)
         with Client(self.cache, 120) as client:
             for i in range(EACH):
@@ -103,7 +105,7 @@ class Many(ControlCase):
             for done in [pool.submit(self.hammer, i % 45, answers[i]) for i in range(CLIENTS)]:
                 done.result()
         self.assertEqual(sum(map(len, answers)), CLIENTS * EACH * 9 // 10)
-        for each in answers:  # one client's take effect in the order in which it asks
+        for each in answers:  # those of one client take effect in its order
             numbers = [a["number"] for _, _, a in each if a["state"] != "refused"]
             self.assertEqual(numbers, sorted(numbers))
         changes, drained = {}, set()
@@ -131,7 +133,7 @@ class Many(ControlCase):
                 if (thing in drained) == (kind == "undrain")][:1]
 
     def test_side_by_side(self):
-        """Commands at once, as operators and scripts give them."""
+        """Commands at once, as from operators and scripts."""
         lab = self.start()
         for leaf in range(4):
             lab.event("lose", f"leaf{leaf}:9")
@@ -181,7 +183,7 @@ class Released(ControlCase):
 
 
 class Bad(ControlCase):
-    """Clients that hang, or send what is no request."""
+    """Clients that hang, or send invalid requests."""
 
     def others(self):
         """Another client is answered meanwhile."""
@@ -248,7 +250,7 @@ class Bad(ControlCase):
         self.sweeps_on(lab)
 
     def test_many_connections(self):
-        """Above 256 at once an error; the others go on, and their places are free again."""
+        """Above 256 at once an error; the others go on, and their places become free again."""
         self.start()
         clients = [Client(self.cache) for _ in range(256)]
         with Client(self.cache) as one_more:
@@ -278,7 +280,7 @@ class Killed(ControlCase):
     TIMES, STREAMS, CABLES = 4, 6, 7
 
     def stream(self, number, answered):
-        """Drains, and later undrains, cables of its own in turn; {cable: what must be there, or
+        """Drains, and later undrains, cables of its own in turn; {cable: its expected state, or
         None: its request was not answered}."""
         cables = [self.cable(number * self.CABLES + i) for i in range(self.CABLES)]
         try:
@@ -329,7 +331,7 @@ class Killed(ControlCase):
 @unittest.skipIf(os.geteuid(), "only root can be others")
 class Others(ControlCase):
     def test_refused(self):
-        """Of another user, by the socket's mode; and if that were open to all."""
+        """By the socket's mode another user is refused, and also if the socket were open to all."""
         lab = self.start()
         path = control.path_of(self.cache)
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
@@ -369,7 +371,7 @@ class Others(ControlCase):
         self.assertEqual(len(control.drained(self.cache)), 2)
 
     def test_socket_removed(self):
-        """By hand: there is another after a HUP."""
+        """Removed by hand: there is another one after a HUP."""
         lab = self.start()
         control.path_of(self.cache).unlink()
         lab.osm.hup()
@@ -386,7 +388,7 @@ class Others(ControlCase):
 
 
 class Several(ControlCase):
-    """Two OpenSMs on a machine, and none."""
+    """Two OpenSMs on a machine, or none."""
 
     def test_two(self):
         """A master and a standby of a fabric: both get a drain, which the standby follows when
@@ -406,7 +408,7 @@ class Several(ControlCase):
         self.assertEqual([[(d["name"], d["port"]) for d in one] for one in lists],
                          [[("spine0", 1)]] * 2)
         lab.event("lose", "leaf3:9")
-        self.run_it("acknowledge", "--all")  # the standby, which knows of none, is not asked
+        self.run_it("acknowledge", "--all")  # the standby, which has none, gets no request
         passive, = [f for f in folders if self.sm_state(f) == "standby"]
         with unittest.mock.patch.object(control, "path_of", lambda _: passive / "control"):
             answer = control.ask(self.cache, "drain", parts=[part(self.guids["spine1"], 1)])
@@ -451,7 +453,7 @@ class Several(ControlCase):
 
 
 class Hangs(ControlCase):
-    """An OpenSM that does not run on."""
+    """An OpenSM that does not respond."""
 
     def test_no_answer(self):
         lab = self.start()
@@ -468,7 +470,8 @@ class Stopped(labtest.Folders):
     APART = True
 
     def test_foreign_file(self):
-        """Without OpenSM, what others may have written is neither listed nor made trusted."""
+        """Without OpenSM, a file that others may have written is neither listed nor made trusted.
+        """
         file = control.write(self.folder, drains=[control.drain(1, 1, "a")]) / "requests"
         target = file.with_name("target")
         content = file.read_bytes()
@@ -520,7 +523,7 @@ class Stopped(labtest.Folders):
                "status and its log\n"))
 
     def test_strange_state(self):
-        """A state that is a FIFO, or has no end, holds no command up."""
+        """A state that is a FIFO, or has no end, does not delay a command."""
         file = control.write(self.folder, drains=[]) / "state"
 
         def check(reason):
@@ -543,8 +546,8 @@ class Stopped(labtest.Folders):
 
 
 class Disk(ControlCase):
-    """A full disk, and one that takes seconds: nothing that was refused is in force, and what
-    was answered is on disk."""
+    """A full disk, and one that takes seconds: no refused request is in force, and all that was
+    answered is on disk."""
 
     def faulty(self, **fault):
         self.room, self.calls = self.cache / "room", self.cache / "calls"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Any switches die on a wire with real time-outs: early repair makes nothing worse.
+"""Any switches die on a wire with real time-outs: early repair makes no result worse.
 
-1, 2, 5 and 13 of a director fabric of 40, with and without last traps of theirs;
-PM_RUNS runs each, with early repair and without it in turn. Of five runs or more the
-medians of (host pairs cut off) x time and of the time to SUBNET UP are at most SLOWER
-times those without it, the latter LATER_S more; fewer (the default) are judged by
-counts, since times need a machine of their own. PM_SEED chooses the switches.
+1, 2, 5 and 13 of a director fabric of 40, with and without last traps; PM_RUNS runs each, with
+early repair and without it in turn. With five runs or more the medians of (pairs of hosts cut off)
+x time and of the time to SUBNET UP are at most SLOWER times those without it, the latter LATER_S
+more; fewer (the default) are judged by counts, since times need a machine of their own. PM_SEED
+draws the switches.
 """
 
 import os
@@ -21,7 +21,7 @@ import simlab
 DEAD = 1, 2, 5, 13
 SLOWER, LATER_S = 1.05, 0.2
 TIMED = 5  # runs from which on times are judged
-SILENT = 4  # questions that may be asked in vain, before a search gives up
+SILENT = 4  # Gets that may be in vain, before a search gives up
 
 
 class DeadSwitches(labtest.Folders):

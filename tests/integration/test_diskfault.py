@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A full disk, a broken disk, a slow disk, and a kill, at each call that writes one of our
-files.
+"""A full disk, a broken disk, a slow disk, and a kill, at each call that writes one of our files.
 
-For each file and each call (diskfault.c counts them): whatever happens there, the file is
-whole afterwards, the log and `status` say so, no LID moves at a restart, on that same disk,
-and the file is written when there is room.
+For each file and each call (diskfault.c counts them): whatever happens there, the file is whole
+afterwards, the log and `status` report it, no LID changes at a restart, on that same disk, and the
+file is written when there is room.
 
-While each fsync takes 8 s nothing but the files is later than on a fast disk. While any
-call hangs, from the start on, OpenSM routes all the same, repairs, and ends when it is to;
-what could not be read is kept.
+While each fsync takes 8 s only the files are later than on a fast disk. While any call hangs, from
+the start on, OpenSM routes all the same, repairs, and ends in time; files that could not be read
+are kept.
 """
 
 import errno
@@ -66,7 +65,7 @@ class DiskFault(labtest.Folders):
     # ---- a disk
 
     def start_over(self, name, happen, how, at):
-        """The files as they were, a fabric without LATE, and this fault to come."""
+        """Restores the files, makes a fabric without LATE, and sets the next fault."""
         self.number += 1
         self.cache = self.folder / f"{self.id().rpartition('.')[2]}-{self.number}"
         shutil.copytree(self.good, self.cache)
@@ -98,15 +97,15 @@ class DiskFault(labtest.Folders):
     def kept(self, name):
         return pmlab.kept(self.cache, name)
 
-    # ---- what has each of the files written
+    # ---- events that cause writes of each file
 
     def grow(self, lab):
-        """The plan, and the plan in force, since `migrate` has new planes dealt anew."""
+        """The plan, and the plan in force, since `migrate` assigns slots to new planes."""
         if LATE in self.lost:
             lab.measure("back", lambda: self.back(LATE))
 
     def flap(self, lab):
-        """What is lost is kept: two times for each failure."""
+        """The failures are kept: two times for each."""
         lab.measure("lose", lambda: self.lose(CABLE))
         lab.measure("back", lambda: self.back(CABLE))
 
@@ -114,7 +113,7 @@ class DiskFault(labtest.Folders):
         lab.measure("SIGHUP", lab.osm.hup)
 
     def run_it(self, happen):
-        """With the fault; whether OpenSM is alive, and its log."""
+        """Runs with the fault; returns whether OpenSM is alive, and its log."""
         with self.faulty_lab() as lab:
             try:
                 lab.bring_up()
@@ -127,7 +126,7 @@ class DiskFault(labtest.Folders):
     # ---- judging
 
     def check_whole(self, name):
-        """Whole, or not there."""
+        """The file is whole, or missing."""
         path = self.kept(name)
         if not path.exists():
             return
@@ -154,7 +153,7 @@ class DiskFault(labtest.Folders):
     # ---- the walks
 
     def walk(self, name, how, happen, most=None):
-        """A fault at each call, until none is hit any more. How many there were."""
+        """A fault at each call, until none is reached any more. Returns their number."""
         at, hit = 0, True
         while hit and at != most:
             at += 1
@@ -206,9 +205,9 @@ class DiskFault(labtest.Folders):
         return True
 
     def check_status(self, name, why):
-        """It tells; of the state itself by the state's spare."""
+        """It reports the fault; that of the state itself by the state's spare."""
         if not self.counted():
-            return  # nothing was to be written this time
+            return  # no write was due this time
         simlab.poll_until(lambda: f"{self.kept(name)}: {why}" in self.status().stdout, 60,
                           f"status to tell of {name}")
         self.assertEqual(self.status().returncode, 1)
@@ -238,7 +237,7 @@ class DiskFault(labtest.Folders):
 class SlowCase(labtest.Folders):
     APART = True
     CABLES = "leaf1:3", "leaf2:4"
-    END_S = 5  # in which OpenSM is to end, whatever hangs
+    END_S = 5  # in which OpenSM must end, whatever hangs
 
     @classmethod
     def setUpClass(cls):
@@ -268,19 +267,19 @@ class SlowCase(labtest.Folders):
         return self.syncs.read_text().split().count(word) if self.syncs.exists() else 0
 
     def begin_slowness(self, lab):
-        """From here on; the files of before are written."""
+        """From here on; the files from before are written."""
         simlab.poll_until(lambda: pmlab.run_cli("status", "-q", pmlab.kept(self.cache, "state"))
                           .returncode == 0, 60, "the state")
         lab.osm.settle(lab.osm.mark(), sweep=False)
         self.slow.touch()
 
     def hang(self, lab):
-        """Has the writer be in an fsync."""
+        """Has the writer wait in an fsync."""
         lab.osm.hup()
         simlab.poll_until(lambda: self.counted("begin") > self.counted("end"), 60, "an fsync")
 
     def wait_before_the_end(self, lab, regex, since):
-        """Something is logged before any fsync has ended."""
+        """Waits until the log has lines from before the end of any fsync."""
         lab.osm.wait_log(regex, since)
         self.assertEqual(self.counted("end"), 0, regex)
 
@@ -290,7 +289,7 @@ class SlowCase(labtest.Folders):
 
 class SlowDisk(SlowCase):
     def lose_two(self, lab):
-        """One after the other; what the second repair took."""
+        """One after the other; returns the time of the second repair."""
         lab.measure("first", lambda: self.fabric.lose(self.CABLES[0]))
         if self.slow.exists():
             self.assertEqual((self.counted("begin"), self.counted("end")), (1, 0))
@@ -307,8 +306,8 @@ class SlowDisk(SlowCase):
         return second
 
     def test_two_losses(self):
-        """The second is mended while the first fsync of the first one is under way, and
-        with as many SMPs as on a fast disk."""
+        """The second is repaired while the first fsync of the first one is under way, and with as
+        many SMPs as on a fast disk."""
         with self.lab() as lab:
             lab.bring_up()
             fast = self.lose_two(lab)
@@ -341,7 +340,7 @@ class SlowDisk(SlowCase):
             self.assertEqual(len(control.drained(self.cache)), 1)
 
     def test_new_lids(self):
-        """They are given before the plan is on disk, and stay what they are."""
+        """They are given before the plan is on disk, and stay the same."""
         self.fabric.lose(LATE)
         with self.lab() as lab:
             lab.bring_up()
@@ -364,7 +363,7 @@ class SlowDisk(SlowCase):
             self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
 
     def test_new_lids_in_time(self):
-        """On a fast disk they are not."""
+        """On a fast disk they wait for the plan."""
         self.fabric.lose(LATE)
         with self.lab() as lab:
             lab.bring_up()
@@ -393,7 +392,7 @@ class SlowDisk(SlowCase):
             self.assertEqual(lab.bring_up().moved, 0)
 
     def test_who_touches_files(self):
-        """No thread of OpenSM's comes near a file of ours."""
+        """No thread of OpenSM's touches a file of ours."""
         roles = self.cache / "portmajor.io"
         roles.write_text("")
         self.fabric.lose(LATE)
@@ -433,7 +432,7 @@ class HangingDisk(SlowCase):
         self.slow.touch()
 
     def bring_up(self, lab):
-        """Without its files; the log has it in this order."""
+        """Starts without its files; the log has the lines in this order."""
         event = lab.bring_up()
         log = lab.osm.log()
         self.assertEqual(log.count(self.LATE_LINE), 1)
@@ -454,7 +453,7 @@ class HangingDisk(SlowCase):
         self.assertEqual(self.counted("end"), 0)
 
     def check_hangs(self, call):
-        """Up, two failures, the end; and the next one finds all there was."""
+        """Start, two failures, the end; and the next one finds all files."""
         with self.lab(calls=call, hang=True) as lab:
             self.bring_up(lab)
             for number, cable in enumerate(self.CABLES, 1):
@@ -495,8 +494,8 @@ class HangingDisk(SlowCase):
         self.check_hangs("scandir")
 
     def check_kept(self, lab):
-        """What was read too late is in a file of its own, which is the only finding, and the new
-        plan in its place."""
+        """A file that was read too late is kept under another name, which is the only finding, and
+        the new plan is in its place."""
         def look():
             return re.findall(r"(?m)^finding +(.*)$", self.status().stdout)
 
@@ -509,7 +508,7 @@ class HangingDisk(SlowCase):
         self.assertTrue(plan_is_whole(pmlab.kept(self.cache, "plan")))
 
     def test_goes_on(self):
-        """The file that came too late is as good as before in its place."""
+        """The late file is as good as before in its place."""
         with self.lab(calls="lstat", hang=True) as lab:
             self.bring_up(lab)
             self.slow.unlink()

@@ -24,7 +24,7 @@ def pages():
 
 # Each with the section of its manual pages.
 PROGRAMS = {pmlab.CLI: 1, pmlab.LAB: 1, pmlab.VLAN: 8}
-# What is done to a device has neither --json nor -q, nor a page of its own.
+# Commands for a device have neither --json nor -q, nor a page of their own.
 DEVICE = {"load", "replace", "update", "show", "status", "remove"}
 
 
@@ -43,7 +43,7 @@ def options(text):
 
 
 def rows(program, command):
-    """A command's options, and what each of them takes: a name, values, or nothing."""
+    """A command's options, and the argument of each: a name, values, or none."""
     listed = pmlab.run_program(program, command, "--list-options")
     assert (listed.returncode, listed.stderr) == (0, ""), listed.stderr
     return dict((line.split() + [""])[:2] for line in listed.stdout.splitlines())
@@ -115,7 +115,8 @@ class Pages(unittest.TestCase):
                       " ".join(self.read("portmajor-report.1").split()))
 
     def test_kinds_of_events_are_described(self):
-        """Those of the list, which event_command_kinds takes, and those that the plugin notes."""
+        """The kinds of the list, which event_command_kinds takes, and those that the plugin notes.
+        """
         source = (pmlab.ROOT / "src/files/event_kinds.c").read_text("ascii")
         kinds = set(re.findall(r'"(\w+)"', source[source.index("pm_event_kinds[]"):
                                                  source.index("NULL,")]))
@@ -202,13 +203,13 @@ class Help(unittest.TestCase):
             self.assertLessEqual(max(map(len, lines)), 80, program)
 
     def test_groups(self):
-        """By what a person wants."""
+        """By purpose."""
         titles = re.findall(r"(?m)^[a-z].*$", pmlab.run_cli("-h").stdout)
         self.assertEqual([line for line in titles if not line.startswith("usage: ")],
                          ["look ahead", "run", "judge", "service"])
 
     def test_each_command_has_its_own(self):
-        """A name stands in one program, but for what is planned, merged or watched with several."""
+        """A name stands in one program, but for plan, merge and status."""
         listed = [command for _, command in all_commands()]
         twice = {command for command in listed if listed.count(command) > 1}
         self.assertEqual(twice, {"plan", "merge", "status"})
@@ -223,7 +224,7 @@ class Completion(labtest.Folders):
     program = pmlab.CLI
 
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """The completions of bash for the last word."""
         script = (f'. "{COMPLETION}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_portmajor; printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", script, "bash", str(self.program), *words],
@@ -291,7 +292,7 @@ class Completion(labtest.Folders):
         self.assertEqual(self.complete("whatif", "d.net", "--fail", "leaf0["), ["leaf0[4]"])
 
     def test_names_are_not_run(self):
-        """A host in the fabric has a name."""
+        """A host in the fabric has such a name."""
         name = "h$(touch${IFS}made)"
         (self.folder / "n.net").write_text(f'Switch 4 "{name}"\n[1] "it\'s"[1]\n\n'
                                            f'Hca 1 "it\'s"\n[1] "{name}"[1]\n', encoding="ascii")
@@ -310,7 +311,7 @@ class Completion(labtest.Folders):
             self.assertEqual(self.complete("undrain", "sp"), ["spine1"])
 
     def test_what_can_be_drained(self):
-        """Switches of the plan that the plugin keeps; and with notes what is drained."""
+        """Switches of the plugin's plan; and drained ones with notes."""
         folder = control.write(self.folder)
         (folder / "plan").write_text(
             "portmajor-plan 4\norder grouped\nlmc 0\nswitch 20000a 20000a 8 leaf0\n"

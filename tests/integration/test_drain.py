@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor drain and undrain: what is taken out of hosts' paths, and that nothing is lost.
+"""portmajor drain and undrain: links leave hosts' paths, and no packet is lost.
 
 Every LFT Set on the wire is replayed on the tables read back before, and after each one the
 paths to the LIDs in its block are followed: the mixtures that packets see.
@@ -45,7 +45,7 @@ class Replay:
         self.hosts = {self.lids[host]: host for host in lab.netlist.hosts}
         self.leaves = {lab.netlist.nodes[host].ports[1][0] for host in lab.netlist.hosts}
         self.sets, self.lost = 0, []
-        self.down = set()  # (switch, port) of links that have failed
+        self.down = set()  # (switch, port) of failed links
 
     def arrives(self, switch, lid):
         for _ in range(64):
@@ -72,7 +72,7 @@ class Replay:
             changed = [lid for lid, port in new.items() if table.get(lid, 255) != port]
             table.update(new)
             self.sets += 1
-            self.check(changed)  # others go where they went
+            self.check(changed)  # others lead where they led before
 
 
 class DrainCase(labtest.Folders):
@@ -109,7 +109,7 @@ class DrainCase(labtest.Folders):
         self.lab.osm.wait_log(r"portmajor multicast: .* read back [1-9]\d{2,} of")
 
     def run_it(self, *args, status=0):
-        """What it prints, or of wrong operands what it says."""
+        """Its output, or its messages about wrong operands."""
         env = dict(os.environ, OSM_CACHE_DIR=str(self.cache))
         done = subprocess.run([str(pmlab.CLI), *map(str, args)], env=env, capture_output=True,
                               text=True, check=False, timeout=pmlab.TIMEOUT_S)
@@ -117,7 +117,7 @@ class DrainCase(labtest.Folders):
         return done.stderr if status == 2 else done.stdout
 
     def change(self, verb, *args, status=0):
-        """Runs drain or undrain, waits, and replays what was sent."""
+        """Runs drain or undrain, waits, and replays the Sets."""
         return self.replayed(verb, lambda: self.run_it(verb, "--wait", 60, *args,
                                                        status=status))
 
@@ -134,7 +134,7 @@ class DrainCase(labtest.Folders):
         self.mark = self.lab.osm.log_offset()
         self.assertIsNone(move[6])
         self.assertEqual(int(move[3]), int(move[4]))
-        # No sweep, no discovery: LFT Sets and nothing else.
+        # No sweep, no discovery: only LFT Sets.
         self.assertEqual((event.wire, event.runs, event.measured["smps"]),
                          (int(move[3]), [], int(move[3])))
         self.check_state(list(map(int, move.group(1, 3, 4, 5))))
@@ -142,7 +142,7 @@ class DrainCase(labtest.Folders):
         return event
 
     def check_state(self, move):
-        """It has what the log has; OpenSM writes it in a thread of its own."""
+        """It agrees with the log; OpenSM writes it in a thread of its own."""
         def noted():
             state = json.loads(pmlab.kept(self.cache, "state").read_text(encoding="utf-8"))
             return state if (state["move"] or {}).get("number") == move[0] else None
@@ -159,7 +159,7 @@ class DrainCase(labtest.Folders):
         self.assertRegex(metrics, fr'move_blocks_sent_total{{.*}} {total["move_sent"]}\n')
 
     def entries(self, switch, port):
-        """How many of a switch's entries for hosts name a port."""
+        """The number of a switch's entries for hosts that name a port."""
         dump = pmlab.Dump(self.lab.dump())
         hosts = {dump.lids[host] for host in dump.hosts}
         return sum(to == port and lid in hosts
@@ -181,7 +181,7 @@ class Director(DrainCase):
     CABLE = "leaf5:20"
 
     def test_cable(self):
-        """It costs what its failure would; the way back too."""
+        """It costs as much as its failure would; so does the way back."""
         used = self.entries("leaf5", 20)
         self.assertGreater(used, 0)
         for host in "h3-3", "h3-3:1":  # by the plan in force
@@ -196,7 +196,7 @@ class Director(DrainCase):
         self.assertRegex(self.run_it("drain"),
                          r"^out      leaf5:20, since \d{4}-[-\d]+ [:\d]+ by \S+\n$")
         self.assertRegex(self.run_it("status"), r"\ndrained     1: leaf5:20 \(out, since [-\d]+ [:\d]+ by \S+\)\n")
-        # Nothing is there to be repaired, or written again.
+        # There is nothing to repair, or to write again.
         hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
         self.assertEqual((hup.wire, hup.repairs), (0, []))
         # Now it is pulled: no host notices.
@@ -216,7 +216,7 @@ class Director(DrainCase):
         self.assertEqual([self.entries(f"leaf{leaf}", 20) for leaf in (0, 5, 21)], [0, 0, 0])
         self.assertEqual(self.lab.walk("--from-all")["sm"], 0)
         self.check_walk(plan=False)
-        # Its switches are up, and hosts lose nothing when it goes and comes back.
+        # Its switches are up, and hosts lose nothing when it fails and returns.
         self.lab.event("lose", "s1-*")
         self.check_walk(plan=False)
         self.lab.event("back", "s1-*")
@@ -224,7 +224,7 @@ class Director(DrainCase):
         self.check_healthy()
 
     def test_restart(self):
-        """A new OpenSM goes on with what is drained, and takes it back as gently."""
+        """A new OpenSM goes on with the drains, and ends them as gently."""
         event = self.change("drain", "s1-*", "leaf7:24")
         before = read_tables(pmlab.Dump(self.lab.dump()))
         simlab.poll_until(lambda: " drained  " in self.run_it("events"), 30, "the drains' event")
@@ -247,7 +247,7 @@ class Director(DrainCase):
         self.check_walk()
 
     def test_last_path(self):
-        """What hosts would be cut off without stays in use, and that is told."""
+        """Links without which hosts would be cut off stay in use, and this is reported."""
         others = [f"leaf5:{port}" for port in range(19, 27) if port != 20]
         refused = self.run_it("drain", *others, self.CABLE, status=1)
         self.assertEqual((refused, self.run_it("drain")), ("", "none\n"))
@@ -283,7 +283,7 @@ class Director(DrainCase):
         self.assertEqual(len(control.drained(self.cache)), 1)
 
     def test_events(self):
-        """Each drain and its end is told once, whatever fails and comes back meanwhile."""
+        """Each drain and its end is one event, whatever fails and returns meanwhile."""
         for what in "s1-fab0", "s2-line0":
             self.run_it("drain", "-q", "--wait", 60, what)
         for change in "lose", "back", "lose", "back":
@@ -329,7 +329,7 @@ class Director(DrainCase):
                 self.check_walk(plan=False)
 
     def test_until(self):
-        """OpenSM takes back what is over, and tells it; another request changes the end."""
+        """OpenSM ends a drain in time, and reports it; another request changes the time."""
         self.run_it("drain", "-q", "--wait", 60, "--until", "1h", self.CABLE, "leaf7:24")
         shown = self.run_it("drain")
         self.assertRegex(shown, r"leaf5:20, since [^,]*, until \d{4}-[-\d]+ [:\d]+ by ")
@@ -346,7 +346,7 @@ class Director(DrainCase):
         self.assertIn(", until 2", self.run_it("status"))
 
     def test_one_for_another(self):
-        """What comes is there before what goes is left."""
+        """The new path is there before the old one goes."""
         self.change("drain", "s1-*")
         replay = Replay(self.lab, read_tables(pmlab.Dump(self.lab.dump())))
         self.wire.records()
@@ -367,7 +367,7 @@ class Director(DrainCase):
         self.check_healthy()
 
     def test_bad_file(self):
-        """It is not followed and nothing is put in its place, until it is mended."""
+        """It is not followed and not replaced, until it is mended."""
         self.change("drain", self.CABLE)
         path = pmlab.kept(self.cache, "requests")
         good = path.read_text()
@@ -437,7 +437,7 @@ class Interrupted(DrainCase):
         self.assertEqual((self.entries("leaf0", 20), self.entries("leaf5", 22)), (0, 0))
         hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
         self.assertEqual(hup.wire, 0)
-        # One after the other leads to the same tables.
+        # Both orders lead to the same tables.
         tables = self.leaf_tables()
         self.lab.event("back", self.CABLE)
         self.run_it("undrain", "--wait", 60, "--all")
@@ -504,14 +504,14 @@ class Withheld(DrainCase):
         self.assertGreater(len(repairs), 0)
         self.assertEqual([(r.traps, r.acked) for r in repairs], [(0, r.sent) for r in repairs])
         self.assertEqual(self.lab.measure("SIGHUP", self.lab.osm.hup).wire, 0)
-        # What the leaf had for the LIDs of what is drained is not known any more.
+        # The former entries of the leaf for the drained LIDs are unknown now.
         faults = pmlab.walk_faults(self.lab.walk(), plan=False)
         self.assertRegex("".join(faults), r'^(\d+ paths end nowhere .* of "s1-[^"]*"\))?$')
         self.assertEqual(self.entries(self.LEAF, 20), 0)
 
 
 class DuringDiscovery(labtest.Folders):
-    """With an SMP every 265 us a discovery takes longer than it takes to see the file."""
+    """With an SMP every 265 us a discovery takes longer than reading the file."""
 
     def test_followed(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -559,7 +559,7 @@ class Beside(DrainCase):
         the end of its transition, the log from the drain on)."""
         self.lab.event("lose", self.CHASSIS)
         mark = self.lab.osm.mark()
-        # OpenSM alone asks for it: of what returned, and is in service already.
+        # Only OpenSM queries it: a port that returned, and is in service already.
         self.wire.hold("request", attr=self.NODE_DESC, times=1)
         self.fabric.back(self.CHASSIS)
         self.fabric.back(self.LATE)
@@ -658,8 +658,8 @@ class Command(labtest.Folders):
         self.assertEqual(control.drained(self.folder), [])
 
     def test_effect(self):
-        """What is told before is what the failure would do; below half of a leaf's uplinks it is
-        refused, with --dry-run nothing is written."""
+        """The predicted effect is that of the failure; below half of a leaf's uplinks it is
+        refused, with --dry-run no file is written."""
         whatif = json.loads(pmlab.run_cli("whatif", "--json", self.netlist, "--fail",
                                           "spine0").stdout)["load"]
         text = (f"busiest link {whatif['before']} -> {whatif['after']} flows "
@@ -703,7 +703,7 @@ class Command(labtest.Folders):
         self.assertRegex(errors, r"busiest link \d+ -> \d+ flows .*; leaves keep all uplinks, level 1 "
                          r"keeps 2 of \d+: refused, as a level keeps less than half of its uplinks")
         self.assertEqual(self.drain("--dry-run", "s[0-3]-fab0")[0], 0)
-        # Here the half that is left gives a link thrice the flows.
+        # Here the remaining half gives a link three times the flows.
         self.netlist = pmlab.generate(self.folder / "director.net", "director", 36)
         status, shown, _ = self.drain("--dry-run", "s[0-8]-fab0")
         self.assertEqual(status, 1)
@@ -740,7 +740,7 @@ class Command(labtest.Folders):
         self.assertEqual([(one["by"], one["reason"]) for one in drained][0],
                          ("pia", "errors on lane 2"))
         self.assertIsNone(drained[1]["reason"])
-        # Of this process, whatever the environment of cron or a service lacks.
+        # Of this process, whatever is missing in the environment of cron or a service.
         own = pwd.getpwuid(os.getuid()).pw_name
         with unittest.mock.patch.dict(os.environ, clear=True):
             self.drain("leaf4:7")
@@ -796,7 +796,7 @@ class Now(DrainCase):
         simlab.poll_until(lambda: self.state()["missing"]["links"] == 1, 60, "the missing cable")
 
     def test_costs(self):
-        """What whatif --now says that a failure costs is what the wire shows."""
+        """The prediction of whatif --now for a failure agrees with the wire."""
         self.degrade()
         for what in "s3-*", "leaf5:23", "s2-fab0", "h7-2":
             with self.subTest(what):
@@ -821,8 +821,8 @@ class Now(DrainCase):
                       for port in switch["ports"] if port["direction"] != "other" and wanted(port))
 
     def test_table(self):
-        """table --now: the plan with all parts beside the fabric as it is, or that beside a
-        failure in it."""
+        """table --now: the plan with all parts beside the present fabric, or that beside a failure
+        in it."""
         self.degrade()
         now, folder = self.table("--now"), pmlab.kept(self.cache, "state").parent
         self.assertEqual(self.table("--now", folder), now)
@@ -858,13 +858,13 @@ class Now(DrainCase):
         self.lab.event("back", "h7-2")
 
     def judged(self):
-        """What the guard of drains, whatif and table say of the fabric as it is."""
+        """The judgement of drain, whatif and table on the present fabric."""
         drain = json.loads(self.run_it("drain", "--json", "--dry-run", "s2-fab0"))["effect"]
         whatif = json.loads(self.run_it("whatif", "-q", "--json", "--now", "--fail", "s2-fab0"))
         return drain, whatif, self.table("--now")
 
     def test_after_a_repair(self):
-        """A failure counts from its repair on, not from when it is told 3 s later."""
+        """A failure counts from its repair on, not from its report 3 s later."""
         before = self.state()["repair"]
         self.lab.fabric.lose("s1-*")
         simlab.poll_until(lambda: self.state()["repair"] != before, 60, "the repair")
@@ -875,7 +875,7 @@ class Now(DrainCase):
         self.assertEqual(found[1]["settings"]["now"]["switches_missing"], 3)
 
     def test_recabled(self):
-        """A link in the port of a host that is missing now is there."""
+        """A link in the port of a host that is missing now is up."""
         fabric, netlist = self.lab.fabric, self.lab.fabric.netlist
         peer = netlist.nodes["leaf6"].ports[22]
         for end in ("h6-4", 1), ("leaf6", 22):
@@ -888,7 +888,7 @@ class Now(DrainCase):
         self.assertIn(("leaf6", 4), self.links(now, lambda p: p["after"]))
 
     def test_plan_file(self):
-        """check and drain -n of a dump of this fabric use the plugin's files by themselves."""
+        """check and drain -n of a dump of this fabric use the plugin's files automatically."""
         self.degrade()
         dump = self.lab.dump()
         found = json.loads(self.run_it("check", "--json", "-s", self.lab.osm.host, dump))
@@ -905,9 +905,9 @@ class Now(DrainCase):
 
 
 class MeshedPods(DrainCase):
-    """Each upper switch has several ways down to a leaf.
+    """Each upper switch has several paths down to a leaf.
 
-    Here blocks sent in OpenSM's order would let packets circle.
+    Here blocks in OpenSM's order would let packets loop.
     """
 
     PODS, LEAVES, MIDDLE, TOP = 2, 4, 3, 3

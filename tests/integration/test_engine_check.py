@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the plugin says of the tables of another engine, against `portmajor check`, which
-judges those read back from the switches."""
+"""
+The plugin's judgement of another engine's tables, compared with `portmajor check`, which judges
+those read back from the switches.
+"""
 
 import json
 import random
@@ -21,7 +23,7 @@ class EngineTables(labtest.Folders):
 
     def judged(self, lab, engine, *topology):
         """Pairs cut off, whether there is a credit loop, and `engine_tables` of the state, as soon
-        as that is as the switches' tables are. The topology is ibsim's if none is given."""
+        as that agrees with the switches' tables. The topology is ibsim's if none is given."""
         found = json.loads(pmlab.run_cli("check", "--json", *topology, lab.dump()).stdout)
         right = {"engine": engine, **found["reachable"]}
 
@@ -86,7 +88,7 @@ class EngineTables(labtest.Folders):
                                   60, "the end of it as an event")
 
     def test_ring(self):
-        """A ring of leaves can deadlock with minhop, but not with the engine that is advised."""
+        """A ring of leaves can deadlock with minhop, but not with the recommended engine."""
         net = odd_netlists.ring().write(self.folder / "ring.net")
         with pmlab.Lab(net, engine="portmajor,minhop") as lab:
             lab.osm.settle()
@@ -102,7 +104,7 @@ class EngineTables(labtest.Folders):
             self.assertEqual(self.metric(lab, "engine_credit_loop"), [0])
 
     def test_lanes(self):
-        """A loop over all lanes together is none."""
+        """A loop over all lanes together is no fault."""
         net = odd_netlists.ring(8).write(self.folder / "ring.net")
         with pmlab.Lab(net, engine="portmajor,dfsssp", conf={"qos": "TRUE"}) as lab:
             lab.osm.settle()
@@ -126,7 +128,7 @@ class EngineTables(labtest.Folders):
                 self.assertEqual(self.judged(lab, "updn", net)[:2], (0, loops))
 
     def test_portmajor_is_not_judged(self):
-        """Its own tables are what `reachable` is about."""
+        """Its own tables are the subject of `reachable`."""
         net = pmlab.generate(self.folder / "small.net", "two-level", 3, 2, 2, 1)
         with pmlab.Lab(net) as lab:
             lab.bring_up()

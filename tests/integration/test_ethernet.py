@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The walk through of docs/vlan.md is run as it stands there.
+"""The walk-through of docs/vlan.md runs as it is written.
 
-Blocks marked `sh` are run in one bash, in namespaces of their own with an Open vSwitch; a block
-marked `text` is what the one before it prints. Each command must end with status 0.
+Blocks marked `sh` run in one bash, in namespaces of their own with an Open vSwitch; a block marked
+`text` is the output of the one before it. Each command must end with status 0.
 """
 
 import os
@@ -20,7 +20,7 @@ DOCUMENT = pmlab.ROOT / "docs" / "vlan.md"
 HEADING = "A walk through, on one machine"
 MARK = "==== block "
 
-# /run is empty, and /proc and /sys are those of the namespaces; with the shell all ends.
+# /run is empty, and /proc and /sys are those of the namespaces; all of them end with the shell.
 START = f"""set -e
 mount -t tmpfs none /run
 mount -t sysfs none /sys

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The file of events on a simulated fabric: what `portmajor events` prints of failures, drains,
-a second OpenSM's life, and what an operator's command gets."""
+"""
+The file of events on a simulated fabric: the output of `portmajor events` about failures, drains
+and a second OpenSM's life, and the lines that an operator's command gets.
+"""
 
 import errno
 import json
@@ -51,7 +53,7 @@ class EventLog(EventCase):
         self.lab.bring_up()
 
     def test_state_comes_first(self):
-        """What reads of an event finds it in the state, as an operator's command may look."""
+        """A reader of an event finds it in the state, as an operator's command may look there."""
         events, state = (pmlab.kept(self.cache, name) for name in ("events", "state"))
         for change, missing in ((self.fabric.lose, 1), (self.fabric.back, 0)) * 3:
             begin = events.stat().st_size
@@ -82,7 +84,7 @@ class EventLog(EventCase):
         self.check_command()
 
     def check_one_each(self):
-        """The cable has one event when it fails and one when it is back, but for details."""
+        """The cable has one event when it fails and one when it is back, apart from details."""
         said = [event for event in self.events() if event[1] not in ("opensm", "engine")]
         lost = "leaf5[20]-s1-line0[6]"
         self.assertEqual([event for event in said if event[0] != "info"],
@@ -131,7 +133,7 @@ class Written(labtest.Folders):
         return re.findall(r"notice +(\w+) +x$", self.run_it(*args), re.M)
 
     def test_merged(self):
-        """By time, with the port; each file's order stays, also where its clock was set back."""
+        """By time, with the port; each file's order stays, also if its clock was set back."""
         self.write(A=["10:00:00 a", "12:00:00 c", "11:00:00 clock", "11:10:00 d", "12:30:00 f"],
                    B=["11:30:00 b", "12:10:00 e"])
         self.assertEqual(self.kinds(), ["a", "b", "c", "clock", "d", "e", "f"])
@@ -171,7 +173,7 @@ class Written(labtest.Folders):
 
 
 class NoDisk(EventCase):
-    """A cable fails and comes back while no file can be written."""
+    """A cable fails and returns while no file can be written."""
 
     def start(self):
         self.room = self.folder / f"{self.cache.name}.room"
@@ -214,7 +216,7 @@ class NoDisk(EventCase):
         self.assertEqual(said, [("missing", lost), ("returned", lost), ("files", "saved again")])
 
     def test_full(self):
-        """What is missing is a finding all the same."""
+        """Missing parts are a finding all the same."""
         def look():
             simlab.poll_until(lambda: len(self.judge()[1]) == 2, pmlab.TIMEOUT_S, "two findings",
                               state=lambda: str(self.judge()))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every kind of event: the Sets are those that whatif predicts, and all paths work.
+"""Every kind of event: the Sets are those of whatif, and all paths work.
 
-All blocks of a failure are sent before OpenSM looks, and none again.
+All blocks of a failure are sent before OpenSM's sweep, and none again.
 """
 
 import unittest
@@ -22,7 +22,7 @@ def ways_to_manager(lab, leaf):
 
 class Started(labtest.Repaired):
     def check_start(self):
-        """Whole tables once for each switch, in which any shift fills no link twice."""
+        """Whole tables once for each switch, in which no shift fills a link twice."""
         self.check_costs(self.start)
         self.assertEqual(self.start.wire, self.switches * self.full_blocks)
         walked = self.check_walk("--shifts", "all")
@@ -34,7 +34,7 @@ class Started(labtest.Repaired):
 
 
 class Whole(Started):
-    """The director of 648 hosts: what the numbers are for."""
+    """The director of 648 hosts, to which the numbers belong."""
 
     GENERATE = ("director", 36)
 
@@ -42,7 +42,7 @@ class Whole(Started):
         self.check_loads(self.check_start(), 1.0)
 
     def test_chassis(self):
-        # Its 3 LIDs have no path from any leaf; everything else has.
+        # Its 3 LIDs have no path from any leaf; all other LIDs have.
         self.lose_and_back("s0-*", blocks=36, new_switches=3, spread=2, over=1.06, gone=3 * 36)
 
     def test_switches(self):
@@ -61,21 +61,21 @@ class Events(Started):
         self.check_start()
 
     def test_chassis(self):
-        # Its 3 LIDs have no path from any leaf; everything else has.
+        # Its 3 LIDs have no path from any leaf; all other LIDs have.
         self.lose_and_back("s0-*", blocks=LEAVES, new_switches=3, spread=2, gone=3 * LEAVES)
 
     def test_cable(self):
-        # leaf5 has no way up to the chassis's three switches.
+        # leaf5 has no path up to the chassis's three switches.
         lost, _ = self.lose_and_back("leaf5:20", spread=2, gone=3)
         self.assertGreater(lost.wire, 0)
 
     def test_cable_at_the_subnet_managers_leaf(self):
-        # The line switches send traps to it another way, the fabric switch does so already.
+        # The line switches send traps over another path, the fabric switch does so already.
         other = pmlab.whatif(self.netlist, "leaf0:24", manager="h9-1").blocks
         self.lose_and_back("leaf0:24", blocks=other + 2, spread=2, gone=3)
 
     def test_every_cable_of_the_subnet_managers_leaf(self):
-        """Lost one by one: from everywhere there is a way to the manager to the last."""
+        """They fail one by one: to the last one every switch has a path to the manager."""
         ports = sorted(port for port, (peer, _) in self.lab.netlist.nodes["leaf0"].ports.items()
                        if peer.startswith("s"))
         for port in ports[:-1]:
@@ -87,7 +87,7 @@ class Events(Started):
         self.check_healthy()
 
     def test_traps_take_detours(self):
-        """What happens in a chassis that the manager's leaf is cut off from is seen."""
+        """Failures in a chassis that the manager's leaf is cut off from are reported."""
         self.down.append("leaf0:20")
         self.lab.lose("leaf0:20")
         self.down.append("s1-line1:20")
@@ -104,7 +104,7 @@ class Events(Started):
         self.lose_and_back("h7-3", blocks=0, spread=2, gone=LEAVES)
 
     def test_leaf_with_its_hosts(self):
-        # Lost are its 5 LIDs, seen from all leaves, and all others, seen from it.
+        # Its 5 LIDs have no path from any leaf, and all others none from it.
         lids = len(self.healthy.lids)
         self.lose_and_back("leaf9", blocks=0, new_switches=1, spread=2,
                            gone=5 * LEAVES + (lids - 5))
@@ -138,7 +138,7 @@ class Events(Started):
         self.assertIn(f"{guid + 1:x}", self.lab.osm.log())
 
     def test_switch_rebooted(self):
-        """Gone and back at once: its LFT is unknown and written whole."""
+        """It is off and on at once: its LFT is unknown and written whole."""
         for name in ("s4-line1", "s4-fab0", "leaf11"):
             with self.subTest(name):
                 event = self.lab.measure(f"{name} rebooted", lambda n=name: self.lab.fabric.console(
@@ -151,7 +151,7 @@ class Events(Started):
                 self.check_healthy()
 
     def test_overlapping_losses(self):
-        """Several things gone at once, taken back in another order."""
+        """Several parts fail at once, and return in another order."""
         targets = ("s0-*", "leaf5:20", "s3-line1", "h7-3", "s3-fab0:2")
         self.addCleanup(self.check_healthy)
         for target in targets:
@@ -174,7 +174,7 @@ class Events(Started):
         self.check_costs(event)
         if event.parts == 1:
             self.assertEqual(event.wire, predicted.blocks)
-        else:  # seen one after the other: not less than at once
+        else:  # seen one after the other: no fewer than at once
             self.assertGreaterEqual(event.wire, predicted.blocks)
         self.check_walk()
         for target in targets:
@@ -195,7 +195,7 @@ class Events(Started):
                 self.check_healthy()
 
     def test_two_cables_at_once(self):
-        """Whatever the order of traps, the sweep has nothing left to do."""
+        """Whatever the order of traps, the sweep has nothing to send."""
         targets = ("s4-line1:20", "leaf20:25")
         self.down.extend(targets)
         event = self.lab.measure("two losses",

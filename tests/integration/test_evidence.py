@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A plan is lost while parts are away: they come back with the LIDs that they had.
+"""A plan is lost while parts are absent: they return with their former LIDs.
 
-updn is the measure: it has no plan, and keeps LIDs by guid2lid and by what ports report.
+updn is the reference: it has no plan, and keeps LIDs by guid2lid and by the ports' reports.
 """
 
 import shutil
@@ -36,7 +36,7 @@ class EvidenceCase(labtest.CacheCase):
         return names
 
     def check_back(self, lab, targets, before):
-        """All comes back; nobody's LID is another one than before."""
+        """All parts return; no LID changes."""
         there = self.lids(lab)
         moved = {name for name, lid in there.items() if before[name] != lid}
         self.assertEqual(moved, set(), "LIDs that changed in the takeover")
@@ -51,7 +51,7 @@ class EvidenceCase(labtest.CacheCase):
 
 class Restart(EvidenceCase):
     def restart(self, part, guid2lid=False, reboot=False, engine="portmajor"):
-        """The manager ends while a part is away; the next one has no plan."""
+        """The subnet manager ends while a part is absent; the next one has no plan."""
         targets = self.PARTS[part]
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric, self.cache, engine=engine) as lab:
@@ -103,7 +103,7 @@ class Restart(EvidenceCase):
 
 
 class Standby(EvidenceCase):
-    """A standby without copies of files takes over while a host is away."""
+    """A standby without copies of files takes over while a host is absent."""
 
     POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
@@ -113,11 +113,11 @@ class Standby(EvidenceCase):
                          conf={**self.POLL, "sm_priority": 10}) as first:
             first.bring_up()
             before = self.lids(first)
-            # Before the other one polls it: then neither ever stands still.
+            # Before the other one polls it: otherwise neither ever stands still.
             first.event("lose", "h7-3")
             if reboot:
                 self.reboot(fabric, ["h7-3"])
-            # With time-outs, since the one that dies answers no more.
+            # With time-outs, since the one that dies does not answer.
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 take_over(fabric, first.osm, second.osm)

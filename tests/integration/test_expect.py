@@ -42,7 +42,7 @@ class Expected(labtest.Folders):
                           state=lambda: str(self.findings()))
 
     def test_swapped_missing_and_back(self):
-        """Two cables are swapped from the start; then one goes, too, and returns."""
+        """Two cables are swapped from the start; then one fails, too, and returns."""
         pmlab.kept(self.cache, "fabric.net")
         self.wait_for(f"2 swapped ({SWAPPED})")
         done = self.run_it("status", "--json", "--expect", self.net)
@@ -55,7 +55,7 @@ class Expected(labtest.Folders):
         self.wait_for("1 missing (leaf7[22]-s3-line0[8])", f"2 swapped ({SWAPPED})")
         self.lab.event("back", "leaf7:22")
         self.wait_for(f"2 swapped ({SWAPPED})")
-        # The file is a netlist like others: nothing differs from the simulator's.
+        # The file is a netlist like others: it agrees with the simulator's.
         self.assertEqual(self.run_it("diff", "--cables", self.lab.netlist.path,
                                      pmlab.kept(self.cache, "fabric.net")).returncode, 0)
         self.assertIn("expected    cables missing 0, additional 0, swapped 0\n",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the plugin exports, and what it needs from OpenSM."""
+"""The symbols that the plugin exports, and those that it needs from OpenSM."""
 
 import re
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Early repair is a multiple sooner than without it, and than OpenSM's engines (648 hosts)."""
+"""Early repair is several times as fast as without it, and as OpenSM's engines (648 hosts)."""
 
 import failover
 import labtest
@@ -16,7 +16,7 @@ class FailoverTimes(labtest.Folders):
         cls.results = failover.compare(simlab.Netlist(netlist), tries=1)
 
     def test_ratios(self):
-        """SMPs are counted, times computed from what was recorded: see failover.py."""
+        """SMPs are counted, times computed from the record: see failover.py."""
         early = {r.loss: r for r in self.results if r.how == failover.EARLY}
         for r in self.results:
             if r.how == failover.EARLY:
@@ -27,7 +27,7 @@ class FailoverTimes(labtest.Folders):
                 self.assertGreaterEqual(r.cpu_s, 3 * early[r.loss].cpu_s)
 
     def test_engines(self):
-        """What is called portmajor's was portmajor's."""
+        """Each row is of the engine that it names."""
         for r in self.results:
             if r.how in (failover.EARLY, failover.LATE):
                 self.assertFalse(r.gave_up, r)
@@ -40,7 +40,7 @@ class FailoverTimes(labtest.Folders):
 
 
 class DuringSweep(labtest.Folders):
-    """OpenSM sweeps already, for a host that left, when something is lost."""
+    """OpenSM is in a sweep already, for a host that left, when a part fails."""
 
     @classmethod
     def setUpClass(cls):
@@ -68,7 +68,7 @@ class DuringSweep(labtest.Folders):
 
 
 class Setting(labtest.Folders):
-    """DuringSweep's losses while the wire is busy otherwise; `cls.found` and `cls.polled`."""
+    """DuringSweep's failures while other SMPs are on the wire; `cls.found` and `cls.polled`."""
 
     SETTING = failover.Setting()
     WAYS = ()
@@ -112,7 +112,7 @@ class UnderQueries(Setting):
 
 
 class HeldSlots(Setting):
-    """Questions to a chassis that hangs hold all of OpenSM's slots on the wire."""
+    """Gets to a chassis that hangs hold all of OpenSM's slots on the wire."""
 
     SETTING = failover.Setting(dead=True)
     WAYS = failover.EARLY, "updn"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What OpenSM does besides routing works with this engine as with its own."""
+"""OpenSM's functions beside routing work with this engine as with its own."""
 
 import ipaddress
 import itertools
@@ -31,7 +31,7 @@ class FeatureCase(labtest.LabCase):
         cls.manager_lid = cls.lids[cls.lab.osm.host]
 
     def settled(self, action):
-        """What OpenSM sent because of something that needs no sweep."""
+        """OpenSM's SMPs after an event that needs no sweep."""
         osm = self.lab.osm
         mark = osm.mark()
         action()
@@ -49,7 +49,7 @@ class FeatureCase(labtest.LabCase):
 
 class MulticastGroups(FeatureCase):
     ASKING = "h9-1"
-    # What was there from the start, and one more that two of these join.
+    # The groups from the start, and one more that two of these join.
     MEMBERS = {IPOIB_BROADCAST: ("h0-1", "h0-3", "h9-1", "h20-1", "h21-4"),
                OTHER_GROUP: ("h2-2", "h9-1", "h18-4", "h19-1")}
 
@@ -93,7 +93,7 @@ class MulticastGroups(FeatureCase):
         return tables
 
     def chassis_used(self, tables, mgid):
-        """A chassis that this group's tree goes through."""
+        """A chassis of this group's tree."""
         switches = tables.users(self.mlids[mgid])
         return min(name for name in switches if name.endswith("-fab0")).partition("-")[0]
 
@@ -122,7 +122,7 @@ class MulticastGroups(FeatureCase):
         self.check_healthy()
 
     def test_member_lost_and_back(self):
-        """A lost host is no member any more; back, it joins again."""
+        """A failed host is no member any more; after its return, it joins again."""
         self.lose("h20-1")
         self.members[IPOIB_BROADCAST].remove("h20-1")
         self.check_groups()
@@ -134,7 +134,7 @@ class MulticastGroups(FeatureCase):
 # ------------------------------------------------------------ subnet administration
 
 class PathRecords:
-    """Paths as the SA gives them; a class for each LMC below."""
+    """Paths from the SA; a class for each LMC below."""
 
     LMC = 0
     HOSTS = ("h0-1", "h0-2", "h9-1", "h21-4")
@@ -152,7 +152,7 @@ class PathRecords:
                                 for host in (src, dst)])
 
     def test_every_pair(self):
-        """A record for each pair of LIDs, and what is sent to each LID arrives."""
+        """A record for each pair of LIDs, and packets to each LID arrive."""
         guids = clients.read_ports(self.fabric)
         for src, dst in itertools.permutations(self.HOSTS, 2):
             for slid, dlid in itertools.product(self.lids_of[src], self.lids_of[dst]):
@@ -193,7 +193,7 @@ class WithOneLid(PathRecords, FeatureCase):
         self.assertEqual((runs[0].sent, sent["lft_sets"]), (0, 0))
 
     def test_sighup_and_reroute(self):
-        # OpenSM holds switches for new until the next discovery, and a reroute is none.
+        # Switches are new to OpenSM until the next discovery, and a reroute is none.
         self.hup()
         self.reroute()
         self.lose("s0-*")
@@ -219,7 +219,7 @@ class WithTwoLids(PathRecords, FeatureCase):
 # ------------------------------------------------------- partitions, QoS, PerfMgr
 
 class SmallCase(FeatureCase):
-    """Losses cost what is foretold; a class for each feature below."""
+    """Failures cost as predicted; a class for each feature below."""
 
     GENERATE = SMALL
 
@@ -250,7 +250,7 @@ class Partitions(SmallCase):
         cls.config.write_text(cls.DEFAULT + "".join(lines))
 
     def pkeys(self, node, port=1):
-        """Of a port, as the port has them; as the SA has them for a host's."""
+        """Of a port, as the port has them; for a host's, as the SA has them."""
         lid = self.lids[node]
         rows = clients.ask(self.fabric, "h5-5", "smpquery", "pkeys", lid, port)
         keys = {int(key, 16) for key in re.findall(r" (0x[0-9a-f]{4})\b", rows)} - {0}
@@ -268,7 +268,7 @@ class Partitions(SmallCase):
             self.assertEqual(self.pkeys(peer, port), own, f"{peer}[{port}]")
 
     def path_key(self, src, dst):
-        """The P_Key of a path between them, or None if they may not talk."""
+        """The P_Key of a path between them, or None if they may not communicate."""
         found = clients.run(self.fabric, src, "saquery", "PR", "--slid", self.lids[src],
                             "--dlid", self.lids[dst], "--pkey", "0x8001").stdout
         key = re.search(r"pkey\.+(\S+)", found)
@@ -332,19 +332,19 @@ class PerformanceManager(SmallCase):
                 "conf": {"perfmgr": "TRUE", "perfmgr_sweep_time_s": 1}}
 
     def wait_sweeps(self, sweeps):
-        """Waits until every port has been asked for its counters that many times."""
+        """Waits until the counters of every port have been read that many times."""
         start = self.lab.osm.counters()["gmps"]
         asked = sweeps * sum(len(node.ports) for node in self.lab.netlist.nodes.values())
         simlab.poll_until(lambda: self.lab.osm.counters()["gmps"] - start >= asked, 60,
                           f"{sweeps} sweeps of PerfMgr")
 
     def all_counted(self, console):
-        """Whether PerfMgr has counters of every port, of nodes that it takes for present.
+        """Whether PerfMgr has counters of every port of the nodes that it counts as present.
 
-        What comes back is taken so from the next of its sweeps on.
+        A returned node counts as present from PerfMgr's next sweep on.
         """
         console.run("perfmgr dump_counters mach")
-        # Of each port a line: node, GUID, there or not, port.
+        # Each port has a line: node, GUID, present or not, port.
         counted = {(name, int(port)) for name, port in re.findall(
             r"^(\S+)\t0x\w+\tTRUE\t(\d+)\t",
             (self.lab.osm.path / "opensm_port_counters.log").read_text(), re.M)}
@@ -364,9 +364,9 @@ class PerformanceManager(SmallCase):
 # ------------------------------------------------------------------ unicast cache
 
 class UnicastCache(FeatureCase):
-    """With OpenSM's unicast cache (-A) asked for, tables and costs are as without.
+    """With OpenSM's unicast cache (-A) requested, tables and costs are as without.
 
-    The cache would not ask the engine when hosts or leaves go and come back.
+    The cache would not call the engine when hosts or leaves fail and return.
     """
 
     @classmethod
@@ -396,7 +396,7 @@ class UnicastCache(FeatureCase):
         return dump.entries(switch, first)[lid]
 
     def test_leaf_on_a_detour(self):
-        """A leaf that a chassis reaches the manager through is lost: another one serves."""
+        """A leaf through which a chassis reaches the manager fails: another one serves."""
         self.down.append("leaf0:20")
         self.lab.lose("leaf0:20")
         leaf, _ = self.lab.netlist.nodes["s1-line0"].ports[

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the plugin keeps, and for which fabric: several on one machine, another adapter, a
-standby beside it, plans that differ, and holds over a restart."""
+"""
+The plugin's files, and their fabric: several on one machine, another adapter, a standby beside it,
+plans that differ, and holds over a restart.
+"""
 
 import contextlib
 import fcntl
@@ -23,7 +25,7 @@ POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
 
 def in_cache(cache, *args):
-    """A portmajor command of all that is in a cache folder."""
+    """A portmajor command about all files in a cache folder."""
     old = os.environ.get("OSM_CACHE_DIR")
     os.environ["OSM_CACHE_DIR"] = str(cache)
     try:
@@ -63,7 +65,7 @@ class FileCase(labtest.Folders):
         return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=self.cache, host=host, **kwargs)
 
     def check(self, lab, event, lids=None, plan=True):
-        """It routes, and moved nothing; as planned for the netlist alone. The Dump."""
+        """It routes, and no LID changed; as planned for the netlist alone. Returns the Dump."""
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
         self.assertEqual(event.moved, 0)
         dump = pmlab.Dump(lab.dump())
@@ -92,7 +94,7 @@ class Several(FileCase):
         return labs, [lab.bring_up() for lab in labs]
 
     def wait_states(self, number=1):
-        """The states of both, when a routing run of each is told of."""
+        """The states of both, as soon as both have a routing run."""
         def look():
             states = [json.loads(path.read_text()) for path in self.cache.glob("*/state")]
             return (len(states) == 2 and all(s["run"] and s["run"]["number"] >= number
@@ -119,7 +121,7 @@ class Several(FileCase):
         self.assertEqual(set_aside(self.cache), [])
 
     def check_told(self):
-        """`status` tells of both, and so do the metrics, with different names."""
+        """`status` has both, and so do the metrics, with different names."""
         states = self.wait_states()
         guids = {state["port_guid"] for state in states}
         self.assertEqual({f"portmajor.{guid[2:]}" for guid in guids},
@@ -169,8 +171,8 @@ class Several(FileCase):
                              [f"{path.name}.prom" for path in folders(self.cache)])
 
     def test_in_use(self):
-        """A folder that another process has, such as a former OpenSM that hangs in a disk, is
-        read and left alone until it is free."""
+        """A folder that another process has locked, such as a former OpenSM that hangs in a disk,
+        is read and not written until it is free."""
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
                 lids = self.check(lab, lab.bring_up()).lids
@@ -197,7 +199,7 @@ class Several(FileCase):
 
 @unittest.skipIf(os.geteuid(), "only root can run a command as another user")
 class Guarded(FileCase):
-    """Another user has no hold on OpenSM, and sees what it does."""
+    """Another user cannot hold OpenSM up, and sees its state."""
 
     NOBODY = 65534
     # Not Python, which may be in a folder that only root may enter.
@@ -211,7 +213,7 @@ class Guarded(FileCase):
 
     @contextlib.contextmanager
     def holder(self, lock, word):
-        """A process of nobody that holds the lock, if it can."""
+        """A process of user nobody that holds the lock, if it can."""
         with subprocess.Popen(["sh", "-c", self.HOLDER, lock], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True, user=self.NOBODY,
                               group=self.NOBODY, extra_groups=[]) as process:
@@ -222,7 +224,7 @@ class Guarded(FileCase):
                 process.kill()
 
     def check_restart(self, fabric, lids):
-        """The plan of the whole fabric stays in force, though parts of it are away."""
+        """The plan of the whole fabric stays in force, although parts of it are absent."""
         folder, = folders(self.cache)
         before = (folder / "plan").read_bytes()
         for target in ("leaf3", "spine1"):
@@ -239,7 +241,7 @@ class Guarded(FileCase):
         self.assertEqual(set_aside(self.cache), [])
 
     def test_lock(self):
-        """It cannot be held, nor does one that could be held before keep anybody out."""
+        """It cannot be held, nor does one that could be held before keep any process out."""
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
                 lids = self.check(lab, lab.bring_up()).lids
@@ -258,7 +260,8 @@ class Guarded(FileCase):
                               env={**os.environ, "OSM_CACHE_DIR": str(self.cache)})
 
     def test_status_of_nobody(self):
-        """Of an OpenSM that runs, that was killed, and whose number another process has."""
+        """The status of an OpenSM that runs, that was killed, and whose number another process has.
+        """
         with pmlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             lab.bring_up()
             state = folders(self.cache)[0] / "state"
@@ -280,7 +283,7 @@ class Guarded(FileCase):
             self.assertIn("OpenSM was killed or has crashed", self.status_of_nobody().stdout)
 
     def check_followed(self):
-        """Drains and requests are followed, whatever the umask of those who write them."""
+        """Drains and requests are followed, whatever the umask of their writers."""
         for args in (("drain", "--wait", "30", "spine1"), ("undrain", "--wait", "30", "--all"),
                      ("rebalance",)):
             done = in_cache(self.cache, *args)
@@ -292,7 +295,7 @@ class Guarded(FileCase):
                           "the request is done")
 
     def test_umask(self):
-        """Whatever it is, the plan is used again, and all may read what is kept."""
+        """Whatever it is, the plan is used again, and all users may read the files."""
         config = self.folder / "portmajor.conf"
         config.write_text("flap_limit 0\n", encoding="ascii")
         with pmlab.Fabric(self.netlist) as fabric:
@@ -321,7 +324,7 @@ class Found(FileCase):
     """The plan of this fabric is found although OpenSM uses another port."""
 
     def test_new_adapter(self):
-        """What was away comes back to its LID; of the adapter before nothing is left."""
+        """Absent parts return to their LIDs; no file of the adapter before is left."""
         away = ("h3-3", "leaf2")
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
@@ -371,18 +374,18 @@ class Found(FileCase):
             self.assertEqual(set_aside(self.cache), [])
 
     def test_standby_with_the_same_folder(self):
-        """It has the plan of the one that died, with what was away then."""
+        """It has the plan of the one that died, with the parts that were absent then."""
         with pmlab.Fabric(self.netlist) as fabric, \
                 self.lab(fabric, conf={**POLL, "sm_priority": 10}) as first:
             healthy = self.check(first, first.bring_up())
             first.lose("h3-3")
-            # With time-outs, since the one that dies answers no more.
+            # With time-outs, since the one that dies does not answer.
             with self.lab(fabric, host="h1-1", conf={**POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 wait_state(second.osm, "STANDBY")
                 self.assertEqual(len(list(self.cache.glob("*/plan"))), 1)
                 mark = second.osm.mark()
-                wait_polled(second.osm)  # else it may wait for an answer for ever
+                wait_polled(second.osm)  # otherwise it may wait for an answer for ever
                 first.osm.process.kill()
                 first.osm.process.wait(30)
                 event = wait_swept(second.osm, mark,
@@ -395,7 +398,7 @@ class Found(FileCase):
                 self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
 
     def test_of_another_fabric(self):
-        """A plan that does not fit is neither used nor touched."""
+        """A plan that does not fit is neither used nor changed."""
         other = simlab.Netlist(pmlab.generate(self.folder / "larger.net", "two-level", 6, 3, 5, 1))
         with pmlab.Lab(other, cache_dir=self.cache, host="h1-2") as lab:
             lab.bring_up()
@@ -496,7 +499,7 @@ class Holds(FileCase):
                 lab.bring_up()
                 simlab.poll_until(lambda: self.held() == [("on-hold", 2)], 60, "the hold")
                 after = pmlab.Dump(lab.dump())
-                # What is left standing for LIDs without a path is not known anew.
+                # Entries that stay for LIDs without a path are not known anew.
                 hosts = {after.lids[host] for host in after.hosts}
                 self.assertEqual([(sw, lid) for sw, lid in pmlab.changed_entries(before, after)
                                   if lid in hosts and sw.startswith("leaf")], [])
@@ -508,7 +511,7 @@ class Holds(FileCase):
                 self.assertEqual(self.held(), [])
 
     def test_damaged(self):
-        """Nothing is on hold then, and the log says why."""
+        """No link is on hold then, and the log has the reason."""
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
                 lab.bring_up()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Flapping links are kept out of the tables for a while, unless nothing else is left."""
+"""Flapping links are kept out of the tables for a while, unless there is no other path."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ NONE = r"flapping: 0 links kept out, 0 in use as last paths"
 
 
 class Flaps(labtest.Folders):
-    """One fabric a test: what flapped is remembered."""
+    """A fabric for each test, as flaps are remembered."""
 
     LIMIT = 3
 
@@ -32,12 +32,12 @@ class Flaps(labtest.Folders):
                          conf={"event_plugin_options": config, **conf})
 
     def flap(self, lab):
-        """Down and up once more than is tolerated; the costs of each."""
+        """Down and up once more than the limit; the costs of each."""
         return [(lab.event("lose", CABLE), lab.event("back", CABLE))
                 for _ in range(self.LIMIT + 1)]
 
     def entries(self, lab, switch, port):
-        """How many of a switch's entries for hosts name a port."""
+        """The number of a switch's entries for hosts that name a port."""
         dump = pmlab.Dump(lab.dump())
         hosts = {dump.lids[host] for host in dump.hosts}
         return sum(to == port and lid in hosts for lid, to in dump.table(switch).items())
@@ -88,7 +88,7 @@ class Flaps(labtest.Folders):
         return done.stdout if status < 2 else done.stderr
 
     def check_events(self, lab, links):
-        """Each is held once, and none is released."""
+        """Each link is put on hold once, and none is released."""
         path = pmlab.kept(lab.osm.cache_dir, "events")
 
         def kinds():
@@ -126,7 +126,7 @@ class Flaps(labtest.Folders):
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def test_released_by_a_name_of_two(self):
-        """The log tells the switches apart; both are what the name alone stands for."""
+        """The log distinguishes the switches; both are meant by the name alone."""
         names = self.folder / "names"
         fabric = self.enterContext(pmlab.Fabric(self.netlist()))
         fabric.dump(self.folder / "dump")
@@ -146,7 +146,7 @@ class Flaps(labtest.Folders):
             lab.osm.wait_log(NONE, mark.log_offset)
 
     def test_last_path(self):
-        """When all other cables of the leaf go, the held one is used again."""
+        """When all other cables of the leaf fail, the held one is used again."""
         with self.lab(hold_s=3600) as lab:
             lab.bring_up()
             self.flap(lab)

@@ -73,7 +73,7 @@ class FlitEngine(labtest.Folders):
         self.refused("No such file", self.folder / "none", status=3)
 
     def test_findings(self):
-        """A deadlock is one, and flits that slack buffers lose are told, but none."""
+        """A deadlock is a finding; flits that slack buffers lose are reported, but are none."""
         done = run("--topology", "torus:5x5", "--vc-rule", "one", "--load", 1, "--seeds", 1)
         self.assertEqual((done.returncode, done.stderr), (1, ""))
         self.assertRegex(done.stdout, r"(?m)^finding: deadlock, packets of 64, load 1.00, seed 1: "

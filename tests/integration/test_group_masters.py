@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Multicast groups when subnet managers take over from each other.
 
-Whatever another one has left in the switches, tables end as those of a fabric that had no
-other, and packets of the groups that there are neither loop nor come twice meanwhile.
+Whatever entries another one has left in the switches, tables end as those of a fabric without
+another one, and packets of the present groups neither loop nor come twice meanwhile.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from test_groups import read_dump
 
 ASKING = "h7-4"
 ALL, KEPT = range(36), range(40, 44)  # two blocks of MLIDs, and one
-BLOCKS = 32  # that ibsim's switches have room for
+BLOCKS = 32  # in the tables of ibsim's switches
 CLEARED_S = 60
 
 
@@ -47,7 +47,7 @@ class MasterCase(labtest.Folders):
 
     @staticmethod
     def join(lab, numbers, hosts=3):
-        """So many hosts of each group, of other leaves each; settled."""
+        """So many hosts join each group, other leaves for each; settled."""
         members = mgroups.Members(lab)
         for number in numbers:
             for turn in range(hosts):
@@ -99,7 +99,7 @@ class Restart(MasterCase):
         self.take_over("portmajor")
 
     def test_groups_stay(self):
-        """OpenSM finds its groups in its own file: nothing is sent, as all is there."""
+        """OpenSM finds its groups in its own file: no Set is sent, as all tables are right."""
         with pmlab.Fabric(self.netlist) as fabric:
             members = self.fill(fabric, "portmajor", conf={"sa_db_dump": "TRUE"})
             with self.lab(fabric, conf={"sa_db_file": self.folder / "sa"}) as lab:
@@ -112,13 +112,13 @@ class Restart(MasterCase):
 
 
 class Handover(MasterCase):
-    """A dies, B takes over, and A comes back and is handed what B has."""
+    """A dies, B takes over, and A returns and is handed the groups of B."""
 
     POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
     A, B = "h0-1", "h5-1"
 
     def manager(self, fabric, host, priority):
-        """With time-outs, since one that dies answers no more."""
+        """With time-outs, since one that dies does not answer."""
         return self.lab(fabric, host=host, wire=wire.Wire(),
                         conf={**self.POLL, "sm_priority": priority})
 
@@ -138,7 +138,7 @@ class Handover(MasterCase):
                 self.check_back(fabric, second)
 
     def check_back(self, fabric, second):
-        """Of B's groups one more is left to A."""
+        """One more of B's groups is left to A."""
         mgroups.Members(second).join(0, "h1-1")
         mgroups.Members(second).join(0, "h6-2")
         mark = second.osm.mark()
@@ -155,13 +155,13 @@ class Handover(MasterCase):
 
 
 class Chain(labtest.Folders):
-    """Another engine takes over in a sweep and gives back, while groups end."""
+    """Another engine takes over in a sweep and fails back, while groups end."""
 
     ASKING, AWAY, LOST = "h9-2", ("h3-2", "h8-3"), TOO_MUCH_FOR_FTREE
     MEMBERS = (("h0-1", "h7-2", "h20-1", "h35-18"), ("h2-2", "h17-18"), ("h4-1", "h5-5"))
 
     def check(self, lab, members, engine):
-        """The engine, and that switches and OpenSM's records have its trees, no others."""
+        """The engine is this one, and switches and OpenSM's records have its trees, no others."""
         mark = lab.osm.mark()
         lab.osm.hup()
         lab.osm.settle(mark)
@@ -206,7 +206,7 @@ class Chain(labtest.Folders):
 
 class NoMulticast(labtest.Folders):
     def test_shadow(self):
-        """Multicast is all OpenSM's."""
+        """Multicast is left to OpenSM."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 2, 1)
         config = self.folder / "shadow.conf"
         config.write_text("shadow yes\n")
@@ -230,7 +230,7 @@ class NoMulticast(labtest.Folders):
             self.assertNotIn("portmajor multicast", lab.osm.log())
 
     def test_disable_multicast(self):
-        """Nothing is sent and nothing asked; OpenSM has no multicast either."""
+        """No SMP is sent; OpenSM has no multicast either."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 2, 1)
         with pmlab.Lab(netlist, conf={"disable_multicast": "TRUE"}) as lab:
             lab.bring_up()

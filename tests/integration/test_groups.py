@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Multicast by plan: what is sent, counted on the wire, and what the switches hold then.
+"""Multicast by plan: the Sets on the wire, and the switches' tables afterwards.
 
 648 hosts; 5 groups with a member at each leaf and 96 groups of two. After each event MFTs are
 read back from the switches and followed from each member, and ibdmchk looks for credit loops
@@ -23,7 +23,7 @@ import pmlab
 import simlab
 import wire
 
-UPDN_SETS = 387  # of OpenSM by itself, for any event here
+UPDN_SETS = 387  # by OpenSM itself, for any event here
 
 
 class GroupCase(labtest.LabCase):
@@ -67,7 +67,7 @@ class GroupCase(labtest.LabCase):
 
 
 class Director(GroupCase):
-    """The groups that the numbers are for."""
+    """The groups to which the numbers belong."""
 
     GENERATE = ("director", 36)
 
@@ -102,7 +102,7 @@ class Director(GroupCase):
         self.check_foretold("leaf7", "s3-line1", "s0-fab0")
 
     def check_foretold(self, *switches):
-        """`portmajor table` shows what switches hold."""
+        """`portmajor table` shows the switches' tables."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
         groups = self.members.write(self.folder / "groups")
         for switch in switches:
@@ -121,7 +121,7 @@ class Director(GroupCase):
         self.check_tables()
 
     def lose_member(self, number, host, most):
-        """Lost, back, when it is in no group, and a member again."""
+        """Failed, returned without a group, and a member again."""
         sets = self.predicted(host)["sets"]
         self.assertEqual(self.measure("lost", lambda: self.lab.fabric.lose(host)), sets)
         self.assertLessEqual(sets, most)
@@ -134,7 +134,7 @@ class Director(GroupCase):
         self.check_tables()
 
     def test_member_of_all_leaves(self):
-        # The block of its own port: the tree keeps the leaf, though nobody else is there.
+        # The block of its own port: the tree keeps the leaf, although it has no member.
         self.lose_member(2, "h11-4", 1)
 
     def test_member_of_two(self):
@@ -173,7 +173,7 @@ class Director(GroupCase):
 
 
 def read_dump(lab):
-    """{(switch GUID, MLID): ports} of OpenSM's own records, as it has written them."""
+    """{(switch GUID, MLID): ports} of OpenSM's own records, from its file."""
     found, guid = {}, None
     for line in (lab.osm.path / "opensm.mcfdbs").read_text(encoding="ascii").splitlines():
         switch = re.match(r"Switch 0x(\w+)", line)
@@ -185,8 +185,8 @@ def read_dump(lab):
 
 
 def ask_sa(lab, asking):
-    """{(switch, MLID): ports} as SA answers a host; of one block and position. Switch by switch,
-    as ibsim passes the first packet of an answer alone."""
+    """{(switch, MLID): ports} from the SA's answers to a host; of one block and position. Switch by
+    switch, as ibsim passes only the first packet of an answer."""
     lids = pmlab.Dump(lab.dump()).lids
     return {(switch, int(entry[1], 16)): {bit for bit in range(16) if int(entry[2], 16) >> bit & 1}
             for switch in lab.netlist.switches
@@ -221,7 +221,7 @@ class Life(GroupCase):
             self.members.join(number, host)
 
     def check_records(self):
-        """OpenSM's dump and SA's answers are what the switches have."""
+        """OpenSM's dump and SA's answers agree with the switches."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
         names = ibdmchk.Dumps.read(self.lab.osm.path).names
         told = {(names[guid], mlid): ports
@@ -243,8 +243,8 @@ class Life(GroupCase):
         self.check_records()
 
     def test_join_waits_for_its_sets_alone(self):
-        """Between the answer to a join and its tree nothing else is sent, so that a host
-        that joined is without its group for these Sets at most."""
+        """Between the answer to a join and its tree no other SMP is sent, so that a host that
+        joined is without its group for these Sets at most."""
         self.join(0, "h0-1", "h3-2")
         self.check_tables()
         osm = self.lab.osm
@@ -257,7 +257,8 @@ class Life(GroupCase):
         self.assertEqual(counters["requests"] - counters.attr(mgroups.ATTR_MFT, "get"), sets)
 
     def test_the_next_group_of_an_mlid(self):
-        """The one before has ended, of which no engine is told; OpenSM would send all tables."""
+        """The one before has ended, which is reported to no engine; OpenSM would send all tables.
+        """
         self.join(2, "h2-1", "h4-1")
         self.join(0, "h0-1", "h3-2", "h5-1")
         mlid = self.members.mlid[0]
@@ -288,7 +289,7 @@ class Life(GroupCase):
                       key=lambda name: (not name.startswith("spine"), name))
 
     def reboot(self, name):
-        """It comes back with an empty MFT, to which ibsim itself does not see."""
+        """It returns with an empty MFT, which ibsim itself does not do."""
         lid = pmlab.Dump(self.lab.dump()).lids[name]
 
         def rebooted():
@@ -318,7 +319,7 @@ class Faults(GroupCase):
 
     GENERATE = ("two-level", 6, 4, 4, 1)
     ASKING = "h5-4"
-    TRANSMISSIONS = 4  # of a Set that nobody answers
+    TRANSMISSIONS = 4  # of a Set without an answer
     ABOVE_S = 12  # after that time blocks above the groups' have been read
 
     @classmethod
@@ -340,8 +341,8 @@ class Faults(GroupCase):
         self.addCleanup(self.wire.clear)
 
     def test_fresh(self):
-        """Tables of switches that nobody has set since their boot are known to be empty: not
-        one block is read, neither for the groups nor above, ten seconds after a sweep."""
+        """Tables of switches that nobody has set since their boot are known to be empty: not one
+        block is read, neither for the groups nor above, ten seconds after a sweep."""
         osm = self.lab.osm
         mark = osm.mark()
         for leaf in range(5):
@@ -351,7 +352,7 @@ class Faults(GroupCase):
         self.assertEqual(osm.counters().attr(mgroups.ATTR_MFT, "get"), 0)
 
     def lose_uplink(self, **rule):
-        """An uplink of leaf3 is lost while SMPs are, and back; followed Set by Set."""
+        """An uplink of leaf3 fails while SMPs are lost, and returns; followed Set by Set."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
         link, _ = self.members.busiest(self.ASKING, "leaf3")
         self.wire.records()
@@ -378,14 +379,14 @@ class Faults(GroupCase):
         self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
 
     def test_lost_answer(self):
-        """The switch has taken it, which is read back: it is not sent once more."""
+        """The switch has the new block, which is read back: it is not sent once more."""
         dropped, read = self.lose_uplink(way="answer", times=self.TRANSMISSIONS)
         self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
 
 
 class Tops(GroupCase):
-    """Switches that have MulticastFDBTop, which ibsim's have not: packets of MLIDs above it are
-    dropped. Another subnet manager has left what passes none."""
+    """Switches with MulticastFDBTop, which ibsim's do not have: packets of MLIDs above it are
+    dropped. Another subnet manager has left a top that passes none."""
 
     GENERATE = ("two-level", 6, 4, 4, 1)
     ASKING = "h5-4"
@@ -412,7 +413,7 @@ class Tops(GroupCase):
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
 
     def set_tops(self):
-        """Tops that switches were set to since the last call, but for those that they had."""
+        """Tops that were set at switches since the last call, without repeated values."""
         changes = []
         for record in self.wire.records():
             if (record.attr, record.event) != (simlab.ATTR_SWITCH_INFO, "answered"):
@@ -442,7 +443,7 @@ class Tops(GroupCase):
         self.check_tops()
 
     def test_stays(self):
-        """OpenSM, which is shown no table while it sends, sets none that passes nothing."""
+        """OpenSM, which is shown no table while it sends, sets no top that passes no MLID."""
         self.set_tops()
         link, _ = self.members.busiest(self.ASKING, "leaf3")
         for name, action in (("SIGHUP", self.lab.osm.hup),
@@ -455,7 +456,7 @@ class Tops(GroupCase):
 
 
 class TopsLeftAlone(Tops):
-    """The operator has use_mfttop off, and switches pass all that they have room for."""
+    """The operator has use_mfttop off, and switches pass all MLIDs for which they have room."""
 
     FIRST = Tops.ALL
     CONF = {"use_mfttop": "FALSE"}
@@ -470,7 +471,7 @@ class TopsLeftAlone(Tops):
 
 
 class Partitions(GroupCase):
-    """Groups of partitions, and groups that share an MLID: trees are of MLIDs and members."""
+    """Groups of partitions, and groups that share an MLID: trees depend on MLIDs and members."""
 
     GENERATE = ("two-level", 6, 4, 4, 1)
     ASKING = "h5-4"
@@ -519,7 +520,7 @@ class Partitions(GroupCase):
 
 class Transitions(GroupCase):
     """After every single Set packets of each group are followed: none loops or comes twice,
-    whichever of those that are out has not arrived yet."""
+    whichever of the outstanding ones has not arrived yet."""
 
     GENERATE = ("two-level", 8, 4, 4, 1)
     ASKING = "h7-4"
@@ -538,7 +539,7 @@ class Transitions(GroupCase):
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
 
     def replay(self, action, least, sweep=True):
-        """Does something, and replays its MFT Sets over the cables that are up then."""
+        """Runs an action, and replays its MFT Sets over the cables that are up then."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
         self.wire.records()
         self.measure("replayed", action, sweep)
@@ -563,7 +564,7 @@ class Transitions(GroupCase):
             self.lose_and_back(f"{leaf}:{port}")
 
     def test_drain(self):
-        """Trees leave what is drained, and nothing of it carries packets then."""
+        """Trees leave drained links, which carry no packets then."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
         spine = min(tables.users(next(iter(self.members.hosts))) - {
             tables.cables[host, 1].peer for host in tables.hosts})

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A fabric over years: it grows, parts are replaced and moved, LIDs drift to the plan.
 
-After each event LIDs are compared place by place: a place is a switch, or the
-port of a switch behind which a host is. Re-cabling is real: ibsim's Link joins any
-two free ports, and the netlists hold spare hosts and switches without cables.
+After each event LIDs are compared place by place: a place is a switch, or the port of a switch
+behind which a host is. Re-cabling is real: ibsim's Link joins any two free ports, and the netlists
+have spare hosts and switches without cables.
 """
 
 import collections
@@ -30,7 +30,8 @@ class Place(collections.namedtuple("Place", "name guid lid lmc active")):
 class State:
     """ibsim's Dump, by place.
 
-    places   {(switch, port): Place}, port 0 for the switch itself; what has no cable is left out
+    places   {(switch, port): Place}, port 0 for the switch itself; nodes without a cable are left
+    out
     """
 
     _NODE = re.compile(r'^(\S+) (\d+) "([^"]+)"\tnodeguid (\w+)')
@@ -69,7 +70,7 @@ class State:
         return {where: place.lid for where, place in self.places.items()}
 
     def write(self, path):
-        """Writes the dump again without what has no cable."""
+        """Writes the dump again without nodes that have no cable."""
         text = ["\n".join(lines) for node, lines in zip(self._nodes, self._text) if node[4]]
         path.write_text("\n".join([*text, f"#  dumped {len(text)} nodes\n"]), encoding="ascii")
         return path
@@ -105,7 +106,7 @@ def planned_lids(netlist, *options):
 
 
 class OverTime(labtest.Folders):
-    """Labs on one small tree with spare parts, and what is asked after each event."""
+    """Labs on one small tree with spare parts, and the checks after each event."""
 
     GENERATE = ("two-level", 6, 4, 4, 1)
     LMC = 0
@@ -125,14 +126,14 @@ class OverTime(labtest.Folders):
         self.cache.mkdir()
 
     def fabric(self, *missing):
-        """The fabric without some parts; they are new to OpenSM when they come."""
+        """The fabric without some parts, which are new to OpenSM when they come."""
         fabric = self.enterContext(pmlab.Fabric(self.netlist))
         for target in missing:
             fabric.lose(target)
         return fabric
 
     def run_another(self, fabric, engine="minhop"):
-        """The state that OpenSM leaves with another engine."""
+        """The state that OpenSM leaves behind with another engine."""
         with simlab.OpenSM(fabric, engine=engine, cache_dir=self.cache) as osm:
             osm.settle()
         return State(self.dump(fabric))
@@ -164,12 +165,12 @@ class OverTime(labtest.Folders):
         return f'Link "{node}"[{port}] "{peer}"[{peer_port}]'
 
     def cables_of(self, name, instead):
-        """Commands that put another switch where one was, with its cables."""
+        """Commands that put another switch in a switch's place, with its cables."""
         return [self.plug(instead, port, *peer)
                 for port, peer in self.netlist.nodes[name].ports.items()]
 
     def swap(self, first, second, out="Unlink"):
-        """Commands that let two hosts change places."""
+        """Commands that let two hosts exchange places."""
         at = {name: self.netlist.nodes[name].ports[1] for name in (first, second)}
         return [f'{out} "{first}"', f'{out} "{second}"',
                 self.plug(first, 1, *at[second]), self.plug(second, 1, *at[first])]
@@ -180,7 +181,7 @@ class OverTime(labtest.Folders):
     # ---- judging
 
     def check_event(self, lab, event, before=None, moved=0):
-        """Counts agree, paths are whole, and no place that `before` had has another LID.
+        """Counts agree, paths are whole, and no place in `before` has another LID.
 
         Returns the State after the event.
         """
@@ -188,7 +189,7 @@ class OverTime(labtest.Folders):
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
         self.assertEqual(event.miscounted, [])
         self.assertGreaterEqual(event.wire, event.least, event.name)
-        if moved and event.parts > 1:  # seen one after the other, a LID may move twice
+        if moved and event.parts > 1:  # seen one after the other, a LID may change twice
             self.assertGreaterEqual(event.moved, moved, f"{event.name}: LIDs moved")
         else:
             self.assertEqual(event.moved, moved, f"{event.name}: LIDs moved")
@@ -202,7 +203,7 @@ class OverTime(labtest.Folders):
         return now
 
     def walk(self, lab, now, *options, netlist=None):
-        """Walks the tables; the netlist is the fabric as it is unless one is given."""
+        """Walks the tables; the netlist is the present fabric unless one is given."""
         return pmlab.walk(netlist or now.netlist(lab.path / "now.net"),
                           now.write(lab.path / "now.dump"), "--from-all", "-m", str(self.LMC),
                           *options)
@@ -214,12 +215,12 @@ class OverTime(labtest.Folders):
         self.assertEqual(walked["delivered"], walked["pairs"])
 
     def check_planned(self, lab, netlist=None):
-        """LIDs and tables are those of a plan made anew (default: for the fabric as it is)."""
+        """LIDs and tables are those of a plan made anew (default: for the present fabric)."""
         walked = self.walk(lab, self.state(lab), "-o", "grouped", netlist=netlist)
         self.assertEqual(pmlab.walk_faults(walked), [])
 
     def check_disk(self, now):
-        """guid2lid says what the ports that are there have, and no LID is owned twice."""
+        """guid2lid agrees with the present ports, and no LID is owned twice."""
         on_disk, owner = {}, {}
         for line in (self.cache / "guid2lid").read_text().split("\n"):
             if not line.strip():
@@ -236,7 +237,7 @@ class OverTime(labtest.Folders):
         self.assertEqual(len(set(lids)), len(lids), "LIDs given twice")
 
     def check_same_tables(self, before, now, hosts_only=False, but=()):
-        """No entry has changed, of any switch that was there."""
+        """No entry has changed, of any switch that was present."""
         lids = {place.lid for where, place in before.places.items()
                 if where[1] or not hosts_only}
         self.assertEqual([(switch, lid) for switch, lid in
@@ -245,7 +246,7 @@ class OverTime(labtest.Folders):
                           and switch not in but][:5], [])
 
     def check_nothing_more(self, lab):
-        """A further sweep moves and sends nothing."""
+        """A further sweep changes and sends nothing."""
         before = self.state(lab)
         event = lab.measure("SIGHUP", lab.osm.hup)
         now = self.check_event(lab, event, before)
@@ -261,7 +262,7 @@ class Growing(OverTime):
         return now
 
     def come(self, lab, before, *targets, blocks=None):
-        """Parts come at once; `before` is the State before, the one after is returned."""
+        """Adds parts at once; `before` is the State before, the one after is returned."""
         event = lab.measure(f"{targets} came",
                             lambda: sum(lab.fabric.back(target) for target in targets))
         now = self.check_event(lab, event, before)
@@ -270,9 +271,9 @@ class Growing(OverTime):
         return now
 
     def check_new_lids(self, before, now):
-        """New places have LIDs of the runs there were, and then of blocks behind them.
+        """New places have LIDs of the existing runs, and then of blocks behind them.
 
-        Returns how many have the one and the other.
+        Returns the numbers of both.
         """
         new = [now.places[where] for where in now.places.keys() - before.places.keys()]
         end = (max(run.end for run in self.runs) // BLOCK + 1) * BLOCK
@@ -284,10 +285,10 @@ class Growing(OverTime):
 
 
 class Growth(Growing):
-    """New parts: no LID in use moves, spare LIDs are used first, then further runs."""
+    """New parts: no LID in use changes, spare LIDs are used first, then further runs."""
 
     def test_host_in_an_empty_slot(self):
-        """Its LID and its entries have been there all the time."""
+        """Its LID and its entries have existed all the time."""
         fabric = self.fabric("h2-3", "h5-1")
         with self.lab(fabric) as lab:
             now = self.start(lab)
@@ -311,7 +312,7 @@ class Growth(Growing):
             self.assertEqual(self.check_new_lids(first, self.state(lab)), (5, 1))
 
     def test_leaves(self):
-        """A leaf for which there are spare LIDs, then leaves for which there are not."""
+        """A leaf for which there are spare LIDs, then leaves without any."""
         fabric = self.fabric("leaf3", "leaf4", "leaf5")
         with self.lab(fabric) as lab:
             first = now = self.start(lab)
@@ -323,13 +324,13 @@ class Growth(Growing):
             self.check_nothing_more(lab)
 
     def test_twice_the_spines(self):
-        """The new planes take slots over with -r only, and that is done once."""
+        """The new planes take slots over with -r only, and only once."""
         fabric = self.fabric("spine2", "spine3")
         with self.lab(fabric) as lab:
             first = self.start(lab)
             now = self.come(lab, self.come(lab, first, "spine2"), "spine3")
             self.check_same_tables(first, now, hosts_only=True)
-        with self.lab(fabric) as lab:  # a restart is no reason either
+        with self.lab(fabric) as lab:  # nor does a restart
             again = self.check_event(lab, lab.bring_up(), now)
             self.check_same_tables(now, again)
         with self.lab(fabric, "-r") as lab:
@@ -344,7 +345,7 @@ class Growth(Growing):
             self.check_planned(lab, self.plain.path)
 
     def test_restart_with_the_plan(self):
-        """What has grown is in the plan file: the same LIDs and the same tables."""
+        """The grown plan is in the plan file: the same LIDs and the same tables."""
         fabric = self.fabric("leaf4", "spine3", "h2-3")
         with self.lab(fabric) as lab:
             now = self.start(lab)
@@ -402,14 +403,14 @@ class GrowthOfPods(Growing):
 
 
 class Replacement(OverTime):
-    """Others in the places of some: they have the LIDs of these, nothing else changes."""
+    """Other parts in the places of some: they have the LIDs of these, nothing else changes."""
 
     SPARE = ('Ca\t1 "new-host"', 'Switch\t8 "new-leaf"', 'Switch\t6 "new-spine"',
              'Switch\t8 "newer-leaf"')
 
     @staticmethod
     def renamed(state, old, new):
-        """The places as they are to be after a switch was replaced."""
+        """The expected places after a switch was replaced."""
         return {(new if where[0] == old else where[0], where[1]): lid
                 for where, lid in state.lids.items()}
 
@@ -436,7 +437,7 @@ class Replacement(OverTime):
             self.assertEqual(now.lids, planned)
 
     def replace(self, old, new, elsewhere):
-        """Replaces a switch that was seen to be lost.
+        """Replaces a switch whose failure was seen.
 
         elsewhere   LFT Sets that the failure costs, and the return of the old one would
         """
@@ -496,7 +497,7 @@ class Moved(OverTime):
     """Hosts in other slots: each has the LID of its slot, and no table changes."""
 
     def check(self, lab, before, hosts, *commands, moved):
-        """Where `hosts` are afterwards: {host: (leaf, port)}."""
+        """The places of `hosts` afterwards: {host: (leaf, port)}."""
         event = self.change(lab, f"{hosts}", *commands)
         now = self.check_event(lab, event, before, moved=moved)
         self.assertEqual(event.wire, 0)
@@ -546,7 +547,7 @@ class Duplicates(OverTime):
                     self.check_same_tables(before, now)
 
     def test_lids_at_first(self):
-        """Of two ports with one LID one keeps it; nothing else moves."""
+        """Of two ports with one LID one keeps it; no other LID changes."""
         fabric = self.fabric()
         with simlab.OpenSM(fabric, engine="minhop") as osm:
             osm.settle()
@@ -561,7 +562,7 @@ class Duplicates(OverTime):
             self.check_nothing_more(lab)
 
     def with_one_guid(self, fabric, osm):
-        """Two hosts have one GUID for a while; what OpenSM does about it."""
+        """Two hosts have one GUID for a while; OpenSM's reaction."""
         osm.settle()
         before = State(self.dump(fabric))
         own, other = (before.places[self.netlist.nodes[name].ports[1]].guid - 1
@@ -584,7 +585,7 @@ class Duplicates(OverTime):
                                              if lid != before.lids[w]}}
 
     def test_guids(self):
-        """As without the plugin: reported again and again, nothing is changed till then."""
+        """As without the plugin: reported again and again, no LID changes until then."""
         fabric = self.fabric()
         with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
             stock = self.with_one_guid(fabric, osm)
@@ -608,7 +609,7 @@ class FirstStart(OverTime):
             differ = walked["plan"]["lids_out_of_plan"]
             self.assertGreater(differ, 0)
             self.assertEqual(event.runs[-1].out_of_plan, differ)
-            # As good as the plan's: even, and no contention in a shift.
+            # As good as the plan's: even, and without contention in a shift.
             self.assertLessEqual(walked["uplinks"]["spread"], 1)
             self.assertEqual(walked["shift"], 1)
             for target in ("spine1", "leaf2:6"):
@@ -638,12 +639,13 @@ class FirstStart(OverTime):
 
 
 class Migrate(OverTime):
-    """Only what is down or comes up is moved; in the end all hosts are where planned."""
+    """Only ports that are down or come up get other LIDs; in the end all hosts have the planned
+    ones."""
 
     GENERATE = ("two-level", 3, 2, 2, 1)
 
     def reboot(self, lab, names):
-        """Reboots nodes at once. Places of others keep their LIDs."""
+        """Reboots nodes at once. Other places keep their LIDs."""
         before = self.state(lab)
         event = self.change(lab, f"{names} rebooted", *[f'Clear "{name}"' for name in names],
                             *[f'ReLink "{name}"' for name in names])
@@ -660,7 +662,7 @@ class Migrate(OverTime):
 
     ROUND = (("h0-2", "h1-1", "h2-1"), ("h1-2", "h2-2"), ("spine0", "spine1"),
              ("leaf1", "leaf2", "h1-1", "h1-2", "h2-1", "h2-2"))
-    OWN_LEAF = (("leaf0", "h0-2"),)  # where the manager is
+    OWN_LEAF = (("leaf0", "h0-2"),)  # the subnet manager's place
 
     def test_drifts(self):
         """A LID is free only when its owner reboots, so two rounds of reboots may be needed.
@@ -685,13 +687,13 @@ class Migrate(OverTime):
                              len(self.elsewhere(lab, hosts_only=False)))
 
     def test_cable_out_and_in(self):
-        """A host that keeps its LID meanwhile is moved as well, and counted."""
+        """A host that keeps its LID meanwhile gets the planned one as well, and is counted."""
         fabric = self.fabric()
         self.run_another(fabric)
         with self.migrating(fabric) as lab:
             before = self.check_event(lab, lab.bring_up())
             planned = planned_lids(self.plain.path)
-            # h0-2's planned LID is h1-1's, which is away for good.
+            # h0-2's planned LID is h1-1's, which is absent for good.
             self.assertEqual(planned["leaf0", 2], before.lids["leaf1", 1])
             now = self.check_event(lab, lab.event("lose", "h1-1"), before)
             event = self.change(lab, "cable", 'Unlink "h0-2"', 'ReLink "h0-2"')
@@ -714,7 +716,7 @@ class Migrate(OverTime):
             self.assertFalse(pmlab.kept(self.cache, "drifting").exists())
 
     def test_spines_before(self):
-        """A spine that came before, without migrate, has its share planned at the restart."""
+        """A spine that came before, without migrate, gets its share at the restart."""
         fabric = self.fabric("spine1")
         with self.lab(fabric) as lab:
             self.check_event(lab, lab.bring_up())
@@ -731,7 +733,7 @@ class Migrate(OverTime):
             self.check_planned(lab, self.plain.path)
 
     def test_restart_on_the_way(self):
-        """Ports go on with the LIDs and planes that they had, and drift on as they reboot."""
+        """Ports go on with their LIDs and planes, and get the planned ones as they reboot."""
         fabric = self.fabric("spine1")
         with self.migrating(fabric) as lab:
             self.check_event(lab, lab.bring_up())
@@ -749,7 +751,7 @@ class Migrate(OverTime):
             self.assertTrue(pmlab.kept(self.cache, "drifting").exists())
 
     def out_of_plan(self, lab, event):
-        """What the last run, the state and its metric say: as many as run elsewhere."""
+        """The last run, the state and its metric agree: as many ports run with other LIDs."""
         number = event.runs[-1].out_of_plan
         self.assertEqual(number, len(self.elsewhere(lab, hosts_only=False)), event.name)
         simlab.poll_until(lambda: self.told() == (number, number), 30,
@@ -764,7 +766,7 @@ class Migrate(OverTime):
                 int(metric[1]))
 
     def check_frozen(self, fabric, before, number):
-        """Without migrate neither a sweep nor a reboot moves anything, nor a restart."""
+        """Without migrate neither a sweep nor a reboot changes a LID, nor a restart."""
         for _ in range(2):
             with self.lab(fabric) as lab:
                 event = lab.bring_up()
@@ -782,7 +784,7 @@ class Migrate(OverTime):
                 self.assertEqual(self.out_of_plan(lab, event), number)
 
     def test_no_yes_no(self):
-        """What is planned is kept beside what is in use, and counted until they are one."""
+        """The planned LIDs are kept beside those in use, and counted until they agree."""
         fabric = self.fabric()
         before = self.run_another(fabric, "updn")
         planned = planned_lids(self.plain.path)
@@ -812,7 +814,7 @@ class Migrate(OverTime):
         self.check_frozen(fabric, last, 0)
 
     def test_reassigned(self):
-        """With -r nothing is waited for."""
+        """With -r no port waits."""
         fabric = self.fabric("spine1")
         with self.migrating(fabric) as lab:
             self.check_event(lab, lab.bring_up())

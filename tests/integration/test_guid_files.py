@@ -32,7 +32,7 @@ class GuidFiles(labtest.Folders):
         return path
 
     def planned_lids(self, netlist, *options):
-        """{end node: LID} that the command foretells."""
+        """{end node: LID} from the command's prediction."""
         done = pmlab.run_cli("plan", "-l", *options, netlist)
         self.assertEqual(done.returncode, 0, done.stderr)
         places = {(m[2], int(m[3])): int(m[1]) for m in re.finditer(
@@ -41,7 +41,7 @@ class GuidFiles(labtest.Folders):
         return {h: places[hosts.nodes[h].ports[1]] for h in hosts.hosts}
 
     def test_io_and_compute(self):
-        """The two ways to say the same give the same plan, which the command foretells."""
+        """Both files give the same plan, which the command predicts."""
         netlist = pmlab.generate(self.folder / "io.net", "two-level", 8, 4, 4, 1)
         is_io = re.compile(r"h\d+-4").fullmatch
         for key, chosen in (("io_guid_file", is_io), ("cn_guid_file", lambda n: not is_io(n))):
@@ -65,7 +65,7 @@ class GuidFiles(labtest.Folders):
             self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])
 
     def make_heavy_spines(self):
-        """Spines with as many hosts as leaves: the levels are guessed by who reaches all."""
+        """Spines with as many hosts as leaves: the levels are guessed by reachability."""
         lines = []
         for leaf in range(3):
             lines += [f'Switch 6 "leaf{leaf}"', f'[1] "h{leaf}"[1]', f'[3] "spine0"[{leaf + 3}]',
@@ -110,7 +110,7 @@ class GuidFiles(labtest.Folders):
             self.assertEqual(at, target, f"from {start}")
 
     def test_connect_roots(self):
-        """Spines reach each other's LIDs, as IBA wants it, and still do after a failure."""
+        """Spines reach each other's LIDs, as IBA requires, and still do after a failure."""
         netlist = pmlab.generate(self.folder / "spines.net", "two-level", 4, 3, 2, 1)
         spines = ("spine0", "spine1", "spine2")
         with pmlab.Lab(netlist, conf={"connect_roots": "TRUE"}) as lab:

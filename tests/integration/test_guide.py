@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every command of README.md and docs/guide.md is run, in its order, on a simulated fabric.
+"""Every command of README.md and docs/guide.md runs, in its order, on a simulated fabric.
 
-Blocks marked `sh` are run line by line in bash, in folders that stand for those of the
-guide; blocks marked `conf` are put into the file that their first line names. Lines with
-systemctl and kill are done here, and what is there for the operator's hands (`# pull`).
-Each command must end with status 0.
+Blocks marked `sh` run line by line in bash, in folders that stand for those of the guide; blocks
+marked `conf` are put into the file that their first line names. Lines with systemctl and kill are
+done here, and so is the operator's manual work (`# pull`). Each command must end with status 0.
 """
 
 import os
@@ -57,7 +56,7 @@ class Sm(simlab.OpenSM):
 
 
 class Commands(labtest.Folders):
-    """Folders that stand for / and for where the operator works, and a fabric."""
+    """Folders that stand for / and for the operator's working directory, and a fabric."""
 
     def setUp(self):
         self.root, self.home = self.folder / "root", self.folder / "home"
@@ -73,7 +72,7 @@ class Commands(labtest.Folders):
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 4, 4, 1)
         self.fabric = self.enterContext(pmlab.Fabric(netlist))
         self.osm, self.restarts = None, []
-        self.printed = []  # (line, what it printed) of each command
+        self.printed = []  # (line, its output) of each command
         self.addCleanup(self.stop)
         self.restart()
 
@@ -99,7 +98,7 @@ class Commands(labtest.Folders):
         path.write_text("".join(f"{line}\n" for line in kept + new), encoding="ascii")
 
     def by_hand(self, what, target):
-        """What the operator does with a cable's end or a node, until OpenSM has seen it."""
+        """The operator's work at a cable's end or a node, until OpenSM has seen it."""
         mark = self.osm.mark()
         (self.fabric.lose if what in ("pull", "power off") else self.fabric.back)(target)
         self.osm.settle(mark)
@@ -154,7 +153,7 @@ class Commands(labtest.Folders):
                         self.run_line(line)
 
     def runs(self):
-        """What lines of the log with `run` were printed, in their order."""
+        """The output of lines with `run` of the log, in their order."""
         return [run for line, text in self.printed if "portmajor run" in line
                 for run in pmlab.Run.find(text)]
 
@@ -178,7 +177,7 @@ class Guide(Commands):
 
 
 class Acceptance(Commands):
-    """The guide's checklist ends as it says."""
+    """The guide's checklist ends as described."""
 
     def test_every_step(self):
         self.run_blocks(sections(GUIDE)[ACCEPTANCE])
@@ -214,7 +213,7 @@ class Readme(Commands):
             packages = line.removeprefix("apt-get install --no-install-recommends ")
             line = f"dpkg-query -W {packages}"
         elif line in ("scripts/demo", "scripts/test"):
-            line = f"test -x {line}"  # this is run by the one, and the other by all tests
+            line = f"test -x {line}"  # one runs this, all tests run the other
         elif line.startswith("cmake --preset release"):
             line = f"cmake {pmlab.ROOT} --list-presets | grep -w release"
         elif line == "ldconfig":
@@ -228,7 +227,7 @@ class Readme(Commands):
         taken, back = self.restarts[1:]
         self.assertEqual([run.moved for run in pmlab.Run.find(taken)], [0])
         self.assertNotIn("portmajor", back)
-        # Nothing stays of what was installed.
+        # No installed file remains.
         left = [path for path in self.root.rglob("*portmajor*")
                 if not path.is_relative_to(self.root / "var")]
         self.assertEqual(left, [])
@@ -243,7 +242,7 @@ class Alarm(unittest.TestCase):
                          sorted(re.findall(r"alert: (\w+)", alerts)))
 
     def test_findings_are_those_of_status(self):
-        """What a row quotes stands in the command's source."""
+        """A quote in a row stands in the command's source."""
         text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
         source = "".join((pmlab.ROOT / "src" / "cli" / "cmd" / name).read_text(encoding="ascii")
                          for name in ("state_findings.c", "missing_output.c", "unset_output.c",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Subnet managers that take turns, are killed at any moment, and find odd files.
 
-Whatever happens, no LID moves, and tables read back from the switches are those
-of a manager that nothing happened to.
+Whatever happens, no LID changes, and tables read back from the switches are those of an undisturbed
+manager.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ SPINES = "sw3-[0-3]"  # all of one plane
 SWITCH = "sw2-5"
 CABLE = "leaf5:9"
 
-# A sweep that ends with an error is done again only after sweep_interval.
+# A sweep that ends with an error is repeated only after sweep_interval.
 TIMEOUT_S = 3 * simlab.SWEEP_INTERVAL_S
 
 
 # ------------------------------------------------------------------------- files
 
 def read_guid2lid(path):
-    """{port GUID: LID} of OpenSM's file; a GUID or LID that is there twice is an error."""
+    """{port GUID: LID} of OpenSM's file; a repeated GUID or LID is an error."""
     found = {}
     for guid, low, high in re.findall(r"^(0x[0-9a-f]+) (0x[0-9a-f]+) (0x[0-9a-f]+)$",
                                       path.read_text(), re.M):
@@ -106,10 +106,10 @@ class SmCase(labtest.Folders):
     def check_tables(self, lab, expected, away=None, plan=True):
         """LIDs are the expected ones, and so are entries. Returns port_lids().
 
-        With `away`, hosts without a path (maybe none) on a degraded fabric, only the
-        leaves' entries for the other hosts are compared: a manager does not know what
-        its predecessor left standing for LIDs without a path. walk() compares every
-        entry that has one with the plan's.
+        With `away`, hosts without a path (maybe none) on a degraded fabric, only the leaves'
+        entries for the other hosts are compared: a manager does not know which entries its
+        predecessor left for LIDs without a path. walk() compares every entry that has one with the
+        plan's.
         """
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
         path = lab.dump()
@@ -127,7 +127,7 @@ class SmCase(labtest.Folders):
         return ports
 
     def check_files(self, ports, cache):
-        """The files of the manager in charge are whole and agree with the fabric."""
+        """The files of the master are whole and agree with the fabric."""
         stored = read_guid2lid(cache / GUID2LID)
         self.assertEqual({guid: (stored.get(guid), lid) for guid, lid in ports.items()
                           if stored.get(guid) != lid}, {})
@@ -154,10 +154,10 @@ def slow_smps(us):
 # ---------------------------------------------------------------------- handover
 
 def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
-    """Waits until a manager that another one polls has dealt with all since `mark`.
+    """Waits until a manager that another one polls has dealt with all events since `mark`.
 
-    Its answers to the polls never end, so its requests must stand still instead.
-    `since`: where in the log SUBNET UP must follow, if not at the mark.
+    Its answers to the polls never end, so its requests must stand still instead. `since`: the
+    position in the log after which SUBNET UP must follow, if not the mark.
     """
     still = {"requests": None}
     since = mark.log_offset if since is None else since
