@@ -180,9 +180,8 @@ def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
 def wait_polled(osm):
     """Waits until a standby has its next answer.
 
-    What it has asked a manager that then dies, or that cannot answer it any more, would
-    never be answered, nor time out: ibsim leaves that to the one asked, and OpenSM would
-    wait for ever.
+    A request to a manager that then dies, or that cannot answer it any more, would never be
+    answered, nor time out: ibsim leaves that to the receiver, and OpenSM would wait for ever.
     """
     asked = osm.counters()["requests"]
     simlab.poll_until(lambda: osm.counters()["requests"] > asked
@@ -196,7 +195,7 @@ def wait_state(osm, state, since=0, timeout=TIMEOUT_S):
 
 
 def take_over(fabric, master, standby):
-    """Kills the master. Returns the mark of the standby before; it has swept as master."""
+    """Kills the master. Returns the mark of the standby before; the standby has swept as master."""
     wait_state(standby, "STANDBY", timeout=pmlab.TIMEOUT_S)
     mark = standby.mark()
     wait_polled(standby)
@@ -220,15 +219,15 @@ class Handover(SmCase):
         self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
 
     def start(self, name, priority, **kwargs):
-        """On a wire with time-outs: what the other one cannot answer ibsim forgets, and
-        OpenSM would wait for it for ever."""
+        """On a wire with time-outs: ibsim forgets requests that the other one cannot answer, and
+        OpenSM would wait for ever."""
         self.labs[name] = self.stack.enter_context(self.lab(
             self.fabric, self.caches[name], host=self.HOSTS[name], wire=wire.Wire(),
             conf={**self.POLL, "sm_priority": priority}, **kwargs))
         return self.labs[name]
 
     def start_first(self, name, priority):
-        """The only manager so far; the Dump when it is done."""
+        """The only manager so far; returns the Dump when it is done."""
         lab = self.start(name, priority)
         lab.bring_up()
         return pmlab.Dump(lab.dump())
@@ -239,7 +238,7 @@ class Handover(SmCase):
         return lab
 
     def take_over(self, dying, name, expected, away=None, meanwhile=None):
-        """One is killed, something happens meanwhile, the other one takes over."""
+        """One is killed, the fabric changes, the other one takes over."""
         self.check_all(self.labs[name], self.kill_and_wait(dying, name, meanwhile), expected,
                        away)
 
@@ -251,7 +250,7 @@ class Handover(SmCase):
         return wait_swept(osm, mark, wait_state(osm, "MASTER", mark.log_offset))
 
     def kill_beside(self, dying, name):
-        """Kills the one in charge, not while the other one waits for its answer."""
+        """Kills the master, not while the other one waits for its answer."""
         osm = self.labs[name].osm
         mark = osm.mark()
         wait_polled(osm)
@@ -259,10 +258,10 @@ class Handover(SmCase):
         return mark
 
     def hand_over(self, to, priority, expected, away=None):
-        """One of higher priority comes: the one in charge sends it HANDOVER.
+        """One of higher priority comes: the master sends it HANDOVER.
 
-        It comes slowly, so that HANDOVER reaches it while it discovers; on a busy machine
-        it may be a standby first, and send the other one trap 144 to hurry it.
+        It comes slowly, so that HANDOVER reaches it while it discovers; on a busy machine it may be
+        a standby first, and send the other one trap 144 to hurry it.
         """
         other = self.labs["b" if to == "a" else "a"].osm
         mark = other.mark()
@@ -275,7 +274,7 @@ class Handover(SmCase):
         self.assertEqual(other.delta(mark)["lft_sets"], 0)
 
     def change(self, name, *actions):
-        """Something happens to the fabric, and the manager in charge sees to it."""
+        """Changes the fabric, and waits until the master has dealt with it."""
         lab = self.labs[name]
         lab.osm.wait_traps_aged()
         for other in self.labs.values():
@@ -299,7 +298,7 @@ class Handover(SmCase):
                                            f'ReLink "{host}"')
 
     def test_there_and_back(self):
-        """The stronger one dies and comes back, and again; then it comes back weaker."""
+        """The stronger one dies and returns, twice; then it returns weaker."""
         healthy = self.start_first("a", 10)
         self.start_standby("b", 2)
         self.take_over("a", "b", healthy)
@@ -311,8 +310,8 @@ class Handover(SmCase):
         self.hand_over("b", 5, healthy)
 
     def test_much_has_changed_meanwhile(self):
-        """The returning one's files are of another time: what was lost is back, other
-        things are lost, a host is another one. Then the other way round."""
+        """The returning one's files are out of date: failed parts are back, others have failed, a
+        host is another one. Then the other way round."""
         healthy = self.start_first("a", 10)
         self.start_standby("b", 2)
         self.change("a", *self.lose("sw3-7", "h4-4"))
@@ -323,7 +322,7 @@ class Handover(SmCase):
                            *self.lose(CABLE, SPINES, SWITCH, "h9-2"))
         self.assertEqual(lost.lids, healthy.lids)
         self.hand_over("a", 10, lost, away=["h9-2"])
-        # b is a standby now and sees nothing of this:
+        # b is a standby now and does not see these:
         now = self.change("a", *self.back(SPINES, CABLE, "h9-2", SWITCH))
         self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
         self.take_over("a", "b", healthy,
@@ -333,7 +332,7 @@ class Handover(SmCase):
         self.assertEqual(read_guid2lid(self.caches["b"] / GUID2LID), new)
 
     def test_lost_while_nobody_is_in_charge(self):
-        """Much goes as the manager dies, and comes back as the next one does."""
+        """Many parts fail as the manager dies, and return as the next one does."""
         targets = (SPINES, SWITCH, CABLE, "h11-4")
         healthy = self.start_first("a", 10)
         self.start_standby("b", 2)
@@ -348,7 +347,7 @@ class Handover(SmCase):
                        lambda: [self.fabric.back(t) for t in targets])
 
     def test_killed_before_the_standby_has_finished(self):
-        """Both die; whoever is back first goes on."""
+        """Both die; the first one that returns goes on."""
         healthy = self.start_first("a", 10)
         second = self.start_standby("b", 2)
         mark = self.kill_beside("a", "b")
@@ -360,8 +359,8 @@ class Handover(SmCase):
         self.take_over("a", "b", healthy)
 
     def test_standby_whose_disk_hangs(self):
-        """It takes over without its files the first time, and later with the plan that it has
-        in memory; LIDs stay, and files of its own get no other name."""
+        """It takes over without its files the first time, and later with the plan in its memory;
+        LIDs stay, and its own files keep their names."""
         late = "portmajor: files in the cache folder are not read after "
         hangs = self.folder / "hangs"
         hangs.touch()
@@ -408,7 +407,7 @@ class Handover(SmCase):
 # ----------------------------------------------------------------------- kill -9
 
 class Point:
-    """A moment of a sweep: so many of something have been sent since its start."""
+    """A moment of a sweep: so many SMPs of a kind have been sent since its start."""
 
     COUNTS = {
         "SMPs": lambda d: d["smps"],
@@ -433,7 +432,7 @@ class Killed(SmCase):
 
     @classmethod
     def setUpClass(cls):
-        """One run to which nothing happens: what is sent when, and what comes of it."""
+        """One undisturbed run: the order of its SMPs, and its result."""
         super().setUpClass()
         with pmlab.Fabric(cls.netlist) as fabric, pmlab.Lab(cls.netlist, fabric=fabric) as lab:
             lab.bring_up()
@@ -454,7 +453,7 @@ class Killed(SmCase):
             yield lab
 
     def kill_at(self, lab, point, mark):
-        """Kills a manager at a point after a mark. The LIDs that ports have then."""
+        """Kills a manager at a point after a mark. Returns the ports' LIDs then."""
         simlab.poll_until(lambda: lab.osm.is_alive() and point.reached(lab.osm.delta(mark)),
                           TIMEOUT_S, str(point), every=0.0001)  # POLL_S lasts a hundred SMPs
         self.kill(lab)
@@ -463,7 +462,7 @@ class Killed(SmCase):
         return pmlab.Dump(lab.dump()).lids
 
     def points(self):
-        """Through discovery, LIDs, tables and links of the first sweep."""
+        """Points in discovery, LIDs, tables and links of the first sweep."""
         before, tables = self.first["first_lft_smp"], self.first["lft_sets"]
         after = self.first["smps"] - self.first["last_lft_smp"]
         nodes = len(self.netlist.nodes)
@@ -500,7 +499,7 @@ class Killed(SmCase):
 
     @staticmethod
     def event_points(event):
-        """Through discovery and tables of the sweep after an event.
+        """Points in discovery and tables of the sweep after an event.
 
         OpenSM may discover twice for the one event and once for the other.
         """
@@ -510,7 +509,7 @@ class Killed(SmCase):
                 + [Point(n, "LFT Sets") for n in (1, tables / 2, tables)])
 
     def test_after_an_event(self):
-        """A switch goes, the manager is killed; it comes back, the next one is killed."""
+        """A switch fails, the manager is killed; the switch returns, the next manager is killed."""
         with pmlab.Fabric(self.netlist) as fabric:
             expected, away = self.healthy, None
             # PortInfo Sets: links that come up.
@@ -531,7 +530,7 @@ class Killed(SmCase):
                 self.check_all(lab, lab.bring_up(), expected, away)
 
     def test_other_losses_while_it_is_away(self):
-        """What the next manager finds is not what the killed one was writing for."""
+        """The next manager finds another fabric than that for which the killed one was writing."""
         points = [Point(self.lost_event.wire * part, "LFT Sets") for part in (0.1, 0.6)]
         with pmlab.Fabric(self.netlist) as fabric:
             for point in points:
@@ -559,7 +558,7 @@ class Killed(SmCase):
 # --------------------------------------------------------------------- odd files
 
 class Files(SmCase):
-    """Files as a kill, a full disk or a hand can leave them, on a fabric that runs."""
+    """Files as a kill, a full disk or a hand can leave them, on a running fabric."""
 
     @classmethod
     def setUpClass(cls):
@@ -589,7 +588,7 @@ class Files(SmCase):
         return [p for p in self.cache.rglob("*") if ".bad-" in p.name]
 
     def check_restart(self, set_aside=0):
-        """Restarts; then the files are as they should be."""
+        """Restarts; then the files are right."""
         _, ports = self.restart()
         self.assertEqual(len(self.set_aside()), set_aside)
         for path in self.set_aside():
@@ -628,7 +627,7 @@ class Files(SmCase):
         self.check_restart(set_aside=1)
 
     def test_guid2lid_of_another_time(self):
-        """All LIDs belong to others in it, and some to GUIDs that nobody knows."""
+        """All LIDs belong to others in it, and some to unknown GUIDs."""
         lids = read_guid2lid(self.guid2lid)
         turned = dict(zip(lids, list(lids.values())[7:] + list(lids.values())[:7]))
         for number, guid in enumerate(list(turned)[::9]):
@@ -647,7 +646,7 @@ class Files(SmCase):
         self.assertEqual([hex(g) for g in read_guid2lid(self.guid2lid) if g >= 0xDEAD0000], [])
 
     def test_guid2lid_garbage(self):
-        """Lines that say nothing, LIDs given twice, LIDs that are none."""
+        """Meaningless lines, LIDs given twice, numbers that are no LIDs."""
         text = self.guid2lid.read_text()
         self.guid2lid.write_text("what is this\n\n" + text
                                  + "0x00000000dead0001 0x0001 0x0001\n\n"
@@ -662,7 +661,7 @@ class Files(SmCase):
         self.check_restart(set_aside=1)
 
     def test_half_a_new_plan_left(self):
-        """Killed while it wrote a plan: what it left is neither read nor in the way."""
+        """Killed while it wrote a plan: the rest is neither read nor in the way."""
         data = self.plan.read_bytes()
         tmp = self.cache / (GUID2LID + ".tmp")
         self.new.write_bytes(data[:len(data) // 2])
@@ -674,7 +673,7 @@ class Files(SmCase):
         self.assertEqual(self.plan.read_bytes(), data)
 
     def test_nothing_can_be_stored(self):
-        """It goes on, says so, and stores the plan as soon as it can."""
+        """It goes on, reports it, and stores the plan as soon as it can."""
         (self.cache / (GUID2LID + ".tmp")).mkdir()
         self.new.mkdir()
         self.plan.unlink()
@@ -701,7 +700,7 @@ class Files(SmCase):
             self.check_tables(lab, self.expected)
 
     def test_disk_full(self):
-        """Nothing more fits: what is stored is whole or absent, and no LID moves."""
+        """The disk is full: files are whole or absent, and no LID changes."""
         disk = self.new_cache("disk")
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", str(disk)],
                           capture_output=True, check=False).returncode:
@@ -720,8 +719,8 @@ class Files(SmCase):
 
 
 class Grown(SmCase):
-    """The plan grows in one sweep: guid2lid is stored, then the plan. Killed between,
-    or found in the other order: the next one grows it alike."""
+    """The plan grows in one sweep: guid2lid is stored, then the plan. Killed in between, or found
+    in the other order: the next one grows it alike."""
 
     LATE = ("leaf3", "h8-5", SWITCH)
 
@@ -769,7 +768,7 @@ class Grown(SmCase):
         self.restart(self.old, self.old)
 
     def test_old_plan_and_a_reboot(self):
-        """Those that came last have no LID any more: they get the same ones again."""
+        """The ports that came last have no LID any more: they get the same ones again."""
         self.restart(self.old, self.new, [f'{verb} "{name}"' for name in
                                           ("h3-2", "h8-5") for verb in ("Clear", "ReLink")])
 

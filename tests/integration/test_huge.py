@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""11,664 hosts: the exact numbers that are to be reached (slow)."""
+"""11,664 hosts: the exact numbers that must be reached (slow)."""
 
 import unittest
 
@@ -10,7 +10,7 @@ import test_big
 class Huge(test_big.Swift):
     GENERATE = ("director", 648)
     CPU = 1
-    # test_big's, in proportion to the blocks.
+    # As in test_big, in proportion to the blocks.
     LAST_LFT_SMP = {"leaf5:20": 900, "s0-*": 16500}
 
     def test_bring_up(self):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""CMake says what is missing, installs and uninstalls; the configuration that packages have is
-sound; our scripts start no services."""
+"""
+CMake names what is missing, installs and uninstalls; the configuration in packages is sound; our
+scripts start no services.
+"""
 
 import fcntl
 import os
@@ -34,7 +36,7 @@ def must(*argv, **kwargs):
 
 
 def exec_starts(text):
-    """The commands that a unit file or drop-in starts, the last being the one."""
+    """The commands that a unit file or drop-in starts; the last one is the service's."""
     return re.findall(r"(?m)^ExecStart=(.*)$", text)
 
 
@@ -51,7 +53,7 @@ class Configured(labtest.Folders):
         return folder, run("cmake", "-S", pmlab.ROOT, "-B", folder, *options)
 
     def test_no_tests(self):
-        """Neither cmocka nor Python is looked for, and nothing of tests is made."""
+        """CMake looks neither for cmocka nor for Python, and makes no tests."""
         folder, done = self.configure("-DBUILD_TESTING=OFF")
         self.assertEqual(done.returncode, 0, done.stderr)
         cache = (folder / "CMakeCache.txt").read_text(encoding="utf-8")
@@ -61,7 +63,7 @@ class Configured(labtest.Folders):
         self.assertEqual(re.findall(r"test_|madcount|\bwire", targets), [])
 
     def test_missing(self):
-        """All that is missing is told at once, with a command to install it."""
+        """All missing packages are named at once, with a command to install them."""
         nothing = ["-DCMAKE_FIND_ROOT_PATH=/nowhere", "-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY",
                    "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY"]
         _, done = self.configure(*nothing)
@@ -76,7 +78,7 @@ class Configured(labtest.Folders):
 
 class Installed(labtest.Folders):
     def manifest(self):
-        """install_manifest.txt is in the build folder: others' is put back."""
+        """install_manifest.txt is in the build folder: an earlier one is restored."""
         path = pmlab.BUILD / "install_manifest.txt"
         before = path.read_bytes() if path.exists() else None
         self.addCleanup(lambda: path.unlink(missing_ok=True) if before is None
@@ -84,7 +86,7 @@ class Installed(labtest.Folders):
         return path
 
     def test_and_uninstalled(self):
-        """With a prefix all is below it; uninstalled, only what was there before is left."""
+        """With a prefix all files are below it; uninstalled, only earlier files are left."""
         manifest = self.manifest()
         prefix = self.folder / "prefix"
         theirs = prefix / "share" / "portmajor" / "mine"
@@ -123,10 +125,10 @@ class Installed(labtest.Folders):
 
 
 class Configuration(labtest.Folders):
-    """The files in /etc/portmajor are what the plugin and OpenSM read."""
+    """The plugin and OpenSM read the files in /etc/portmajor."""
 
     def test_keys(self):
-        """All keys of config.c, and uncommented they are sound."""
+        """All keys of config.c, and they are sound when uncommented."""
         text = (PACKAGING / "portmajor.conf").read_text(encoding="ascii")
         source = (pmlab.ROOT / "src" / "files" / "config.c").read_text(encoding="ascii")
         keys = re.findall(r'\{"(\w+)", set_', source)
@@ -143,7 +145,7 @@ class Configuration(labtest.Folders):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
     def test_drop_in(self):
-        """It starts what opensm's own service starts, with -F."""
+        """It starts the command of opensm's own service, with -F."""
         own = exec_starts(pathlib.Path(SERVICE).read_text(encoding="ascii"))
         dropped = exec_starts(
             (PACKAGING / DROP_IN).read_text(encoding="ascii"))
@@ -151,7 +153,7 @@ class Configuration(labtest.Folders):
             "opensm ", "opensm -F /etc/portmajor/opensm.conf ", 1)])
 
     def test_restart(self):
-        """Killed, it comes again, however often: five starts in 10 s would be too many."""
+        """Killed, it starts again, however often: five starts in 10 s would be too many."""
         text = (PACKAGING / DROP_IN).read_text(encoding="ascii")
         self.assertIn("\nRestart=on-failure\n", text)
         self.assertGreaterEqual(int(re.search(r"(?m)^RestartSec=(\d+)$", text)[1]), 3)
@@ -174,7 +176,7 @@ class Removal(labtest.Folders):
             self.locks.append(self.enterContext(open(folder / "lock", "w", encoding="ascii")))
 
     def remove(self, how="remove", typed=None, **env):
-        """(exit status, what was said); typed: an answer on a terminal."""
+        """(exit status, messages); typed: an answer on a terminal."""
         env = {"PATH": os.environ["PATH"], **env}
         if typed is None:
             done = run("sh", self.script, how, env=env)
@@ -193,7 +195,7 @@ class Removal(labtest.Folders):
             self.assertEqual(self.remove(typed=typed), (0, ""))
 
     def test_running(self):
-        """Asked, and refused without a terminal; never in an upgrade."""
+        """It asks first, and refuses without a terminal; never in an upgrade."""
         fcntl.flock(self.locks[1], fcntl.LOCK_EX)
         for typed, env, wanted in ((None, {}, 1), (None, {"PORTMAJOR_REMOVE": "yes"}, 0),
                                    ("\n", {}, 1), ("n\n", {}, 1), ("y\n", {}, 0),
@@ -209,7 +211,7 @@ class Removal(labtest.Folders):
 
 
 class PlanCopies(labtest.Folders):
-    """What the timer's service runs, with a folder in the other machine's place."""
+    """The timer's service, with a folder in the other machine's place."""
 
     def setUp(self):
         self.here, self.there = self.folder / "here", self.folder / "there"
@@ -298,7 +300,7 @@ class WithoutServices(labtest.Folders):
 
 
 class Scripts(labtest.Folders):
-    """What shares scripts/lib.sh, with another cmake."""
+    """Scripts that use scripts/lib.sh, with another cmake."""
 
     def environment(self, commands):
         """With a cmake that does this."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-lab job: what a failure costs a job, with several engines, in one command."""
+"""portmajor-lab job: the cost of a failure for a job, with several engines, in one command."""
 
 import json
 import re
@@ -12,7 +12,7 @@ RECORDINGS = pmlab.ROOT / "recordings"
 FAILURES = {("director-36", "chassis"): "s0-*", ("director-36", "cable"): "leaf5:20",
             ("leaf-spine-144", "spine"): "spine0", ("leaf-spine-144", "cable"): "leaf5:13"}
 ENGINES = ("portmajor", "ftree", "updn", "minhop")
-# What comes back, with engines of its own.
+# Parts that return, with engines of their own.
 RETURNS = {("director-36", "flap"): "h7-3", ("director-36", "reboot"): "leaf9",
            ("leaf-spine-144", "flap"): "h7-3", ("leaf-spine-144", "reboot"): "leaf7"}
 RETURN_ENGINES = ("portmajor", "updn")
@@ -35,7 +35,7 @@ class Jobs(labtest.Folders):
         self.assertIn(message, done.stderr)
 
     def recording(self, name, lose, seconds, engine="slow"):
-        """What portmajor sends after that, so many seconds later."""
+        """The Sets of portmajor after that, so many seconds later."""
         path = self.folder / name
         done = pmlab.run_lab("traffic", "-q", self.tree, "--fail", lose, "--write", path)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -52,7 +52,7 @@ class Jobs(labtest.Folders):
 
 class Rows(Jobs):
     def traffic(self, *args):
-        """The same by the packet engine's own command."""
+        """The same with the packet engine's own command."""
         done = pmlab.run_lab("traffic", "--json", self.tree, "--warmup", "0us", "--time", "1s",
                              "--transport", "rc", *args)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -81,7 +81,7 @@ class Rows(Jobs):
             self.assertEqual((engine["failure"]["end"], engine["file"]), ("done", None))
 
     def test_stall(self):
-        """The longest time without progress is that in which windows are empty."""
+        """The longest time without progress is the time with empty windows."""
         told = self.job("alltoall:64K", "--fail", "sw2-0")
         stall = told["engines"][0]["failure"]["stall"]
         windows = self.traffic(
@@ -99,8 +99,8 @@ class Rows(Jobs):
         self.assertIsNotNone(told["engines"][0]["failure"]["host_stall"]["host"])
 
     def test_compared(self):
-        """A row for each; the failure is at the same time in all; repair that comes when
-        retries are over breaks connections, and is not counted as the first engine's."""
+        """A row for each; the failure is at the same time in all; a repair that comes when retries
+        are over breaks connections, and does not count as the first engine's."""
         late = self.recording("late.sets", "sw2-0", 1)
         soon = self.recording("soon.sets", "sw2-0", 0.01, "soon")
         told = self.job("alltoall:64K", "--fail", "sw2-0", "--engine", "ours", "--compare", late,
@@ -122,7 +122,7 @@ class Rows(Jobs):
         self.assertIn("slow: the job is never done", text)
 
     def test_end_of_a_recording(self):
-        """Sets beyond the longest run, or behind the job's end, are told."""
+        """Sets beyond the longest run, or behind the job's end, are reported."""
         late = self.recording("end.sets", "sw2-0", 60)
         told = self.job("alltoall:64K", "--fail", "sw2-0", "--timeout", 20, "--gbps", 200,
                         "--engine", late, status=1)
@@ -188,7 +188,7 @@ class Traces(Jobs):
         return f"goal:{path}"
 
     def ring(self, num, size, calc=0):
-        """Each send waits for all of the step before, and for computing behind it."""
+        """Each send waits for all sends of the step before, and for computing behind it."""
         for rank in range(num):
             rows = []
             for step in range(num - 1):
@@ -201,8 +201,8 @@ class Traces(Jobs):
             yield rows
 
     def test_as_a_collective(self):
-        """A ring's events are the ring, healthy and through the failure; computing comes on
-        top."""
+        """A ring's events are the ring, healthy and through the failure; the computing time is
+        added."""
         for num in (8, 32):
             lose = ("--fail", "sw2-0")
             told = self.job(f"ring:{num * 8}K", *lose, "--processes", num)["engines"][0]
@@ -224,7 +224,7 @@ class Traces(Jobs):
         self.refused("has 33 ranks; there are 32 hosts",
                      self.trace("b.goal", list(self.ring(33, 64))), *lose, status=3)
         self.refused("--repeat: not of goal:FILE", "goal:x", *lose, "--repeat", 2)
-        # Each rank's first send waits for what the other sends behind it.
+        # Each rank's first send waits for the other's send behind it.
         cycle = [["a: send 1b to %d tag 1" % (1 - r), "b: send 1b to %d tag 2" % (1 - r),
                    "c: recv 1b from %d tag 2" % (1 - r), "recv 1b from %d tag 1" % (1 - r),
                    "b requires c"] for r in range(2)]
@@ -233,10 +233,10 @@ class Traces(Jobs):
 
 
 class Package(Jobs):
-    """The recordings that come with the package."""
+    """The recordings of the package."""
 
     def outages(self, fabric, failure, lose, engines):
-        """What each engine's recording comes to; all LIDs are served at the end."""
+        """The outages by each engine's recording; all LIDs are served at the end."""
         folder = RECORDINGS / fabric / failure
         self.assertEqual({path.stem for path in folder.iterdir()}, set(engines))
         first, *others = (folder / f"{engine}.sets" for engine in engines)
@@ -275,7 +275,7 @@ class Package(Jobs):
         self.assertEqual([engine["broken"] for engine in told["engines"]], [0, 0])
 
     def test_fabrics(self):
-        """They are what the command generates."""
+        """They are those of the command."""
         for fabric, kind in (("director-36", ("director", 36)),
                              ("leaf-spine-144", ("two-level", 12, 6, 12, 2))):
             made = pmlab.run_cli("generate", *kind).stdout

@@ -34,7 +34,7 @@ class Lanes(labtest.Folders):
         return path
 
     def test_rates(self):
-        """As the netlist says them, unless --gbps does."""
+        """As in the netlist, unless --gbps is given."""
         told = self.run_packet(*SHORT)
         self.assertEqual(told["settings"]["gbps"], 32)
         self.assertEqual(told["settings"]["rates"], [{"gbps": 32, "ticks": 1, "links": 192}])
@@ -43,7 +43,7 @@ class Lanes(labtest.Folders):
         self.assertEqual(told["points"], other["points"])
 
     def test_slow(self):
-        """A cable at a quarter carries a quarter, and no other one waits for it."""
+        """A cable at a quarter of the rate carries a quarter, and no other one waits for it."""
         net = self.slow_down("1xQDR")
         for load, unstable in ((.2, False), (1, True)):
             told = self.run_packet(*SHORT, "--pattern", "shift:32", "--load", load, net=net)
@@ -68,11 +68,11 @@ class Lanes(labtest.Folders):
         self.assertAlmostEqual(told["points"][0]["accepted"], .1, delta=.005)
 
     def test_weights(self):
-        """Two classes on a cable that both fill, in OpenSM's words."""
+        """Two classes on a cable that both fill, in OpenSM's notation."""
         incast = (*SHORT, "--pattern", "incast:h0-1:62", "--load", 1, "--sl", "0,1")
         low = ("--vls", 2, "--vlarb-high", "0:0", "--vlarb-low", "0:192,1:64")
         for options, share in ((low, .75), ((*low, "--sl2vl", "1,0"), .25),
-                               # OpenSM's own: lane 0 goes first, but for each second packet;
+                               # OpenSM's default: lane 0 goes first, except for each second packet;
                                # folded, its low table has both lanes.
                                (("--vls", 2), .75), (("--vls", 2, "--high-limit", 3), .875),
                                (("--vls", 8, "--high-limit", 255), 1)):

@@ -23,8 +23,8 @@ class Director(Large, labtest.LabCase):
 
 class SeleneCompute(Large, labtest.LabCase):
     REAL = real_fabrics.COMPUTE
-    # A few management machines are below switches that have no common one above with most
-    # others; paths over the hub would have to turn up before it.
+    # A few management machines are below switches without a common one above for most others; paths
+    # over the hub would have to turn up before it.
     NOT_JOINED = {"A>H": 1948, "H>A": 40, "H>H": 36}
 
     test_events = None  # takes an hour: see scripts/fabric-costs --real

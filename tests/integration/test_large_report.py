@@ -13,14 +13,14 @@ import test_report
 class Large(test_report.Browsed):
     @staticmethod
     def cpu_s(action):
-        """(CPU seconds of the processes that this starts, its result)"""
+        """(CPU seconds of the processes started here, the result)"""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         result = action()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, result
 
     def test_11664_hosts(self):
-        """CPU of a dozen sweeps over all links at most, and 5 MB; and it can be searched."""
+        """CPU of a dozen sweeps over all links at most, and 5 MB; and search works."""
         netlist = pmlab.generate(self.folder / "large.net", "director", 648)
         sweep_s, _ = self.cpu_s(lambda: pmlab.run_cli("whatif", "-q", "--all", "links", netlist))
         report_s, page = self.cpu_s(lambda: self.write(
@@ -31,7 +31,7 @@ class Large(test_report.Browsed):
         self.assertLess(page.stat().st_size, 5e6)
         self.browse(page, 360, dark=True)
         self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
-        # Of each leaf that has lost a link, its others are coloured; all the rest is grey.
+        # Of each leaf with a failed link, its other links are coloured; all others are grey.
         self.assertEqual([self.drawn(f"svg.map.after path{name}") for name in
                           (".fails", ":not(.fails, .g3, .g4)")], [18, 18])
         self.find("leaf647[36]-")

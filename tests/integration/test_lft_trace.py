@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The judge of LFT blocks one by one finds what is wrong, and only that."""
+"""The judge of LFT blocks finds each fault, and nothing else."""
 
 import types
 import unittest
@@ -103,7 +103,7 @@ class Replayed(labtest.Folders):
                          [(1, 1, True)])
 
     def test_nothing_left(self):
-        """No path up and down is left: nobody could mend that."""
+        """No path up and down is left: no engine could repair that."""
         self.run_all("-leaf0:3", "-leaf0:4", "-leaf0:5", TRAP)
         self.assertEqual(self.replay.cuts, [])
 
@@ -145,7 +145,7 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.inactive, [(3, "leaf0", LID)])
 
     def test_a_pair_without_a_path_loses_nothing(self):
-        """So of a detour that is dead, and of an entry that no pair uses."""
+        """Nor does a detour that is dead, or an entry that no pair uses."""
         self.run_all("-leaf0:3", TRAP, self.block("leaf0", 4), "-leaf0:4", TRAP, "+leaf0:3",
                      self.block("leaf0", 3))
         self.assertEqual(self.replay.inactive, [])
@@ -154,7 +154,7 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.inactive, [])
 
     def test_lost(self):
-        """By a Set of the plugin's alone, as OpenSM's are not judged."""
+        """Only by a Set of the plugin's, as OpenSM's are not judged."""
         asked = types.SimpleNamespace(event="asked", attr=simlab.ATTR_LFT, method=wire.SET,
                                       hops=1, modifier=0, tid=7, plugin=1)
         for port, lost in ((4, 0), (9, 1)):
@@ -165,14 +165,14 @@ class Replayed(labtest.Folders):
                 self.assertEqual(self.replay.lost, [(1, "leaf0", LID)] * (lost and tid == 7))
 
     def test_undone(self):
-        """The sweep under way saw the dead cable alive."""
+        """The running sweep saw the dead cable up."""
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), DISCOVERY,
                      self.block("leaf0", 3))
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
         self.assertEqual(self.doubtful.undone, [])
 
     def test_undone_by_a_return(self):
-        """The sweep routes over what returned; what it leaves is what it computed."""
+        """The sweep routes over the returned link; its tables are those that it computed."""
         self.run_all("-spine1:1", TRAP, "+spine1:1", DISCOVERY, "-leaf0:3", TRAP,
                      self.block("leaf1", 4), DISCOVERY, self.block("leaf1", 3))
         self.assertEqual(self.replay.undone, [])
@@ -183,13 +183,13 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.undone, [(2, "leaf1", LID)])
 
     def test_put_right(self):
-        """What was on its way when it died."""
+        """Blocks that were on their way when the cable failed."""
         self.run_all(DISCOVERY, self.block("leaf0", 4), "-leaf0:3", TRAP,
                      self.block("leaf0", 3), self.block("leaf0", 4))
         self.assertEqual(self.replay.undone, [])
 
     def test_queued(self):
-        """A repair's block was in OpenSM's queue when something else failed."""
+        """A repair's block was in OpenSM's queue when another part failed."""
         queued = self.block("leaf0", 4)
         queued.tid = APART + lft_trace.MOST_QUEUED
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, queued, self.block("leaf0", 3))
@@ -200,7 +200,7 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
 
     def test_no_trap(self):
-        """Of the first failure none told: it may be found after the second one is repaired."""
+        """No trap reported the first failure: it may be found after the second one is repaired."""
         self.run_all(DISCOVERY, "-leaf1:3", "-leaf0:3", TRAP, self.block("leaf0", 4),
                      self.block("leaf0", 3))
         self.assertEqual(self.replay.undone, [])
@@ -210,7 +210,7 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
 
     def test_parts(self):
-        """A trap of one part is enough, and what went by fewer parts may be undone."""
+        """A trap of one part is enough, and paths over fewer parts may be undone."""
         self.chassis = "all"
         self.run_all(DISCOVERY, "-leaf1:3", "-leaf0:3", TRAP, self.block("leaf0", 4),
                      self.block("leaf0", 3))

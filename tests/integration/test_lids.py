@@ -10,7 +10,7 @@ import pmlab
 import simlab
 import wire
 
-NODE_INFO, PORT_GUID = 0x11, 20  # an attribute, and where it has the port's GUID
+NODE_INFO, PORT_GUID = 0x11, 20  # an attribute, and the position of the port's GUID in it
 
 
 class LidCase(labtest.CacheCase):
@@ -47,7 +47,7 @@ class InUse(LidCase):
                 self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def check_reboots(self, out_of_plan):
-        """What the plugin left names all ports that have to come up anew, each once."""
+        """The plugin's list names all ports that have to come up anew, each once."""
         found = simlab.poll_until(lambda: pmlab.kept(self.cache, "fabric.net").exists()
                                   and pmlab.kept(self.cache, "fabric.net"), 60, "the fabric")
         done = pmlab.run_cli("plan", "--json", "--reboots", found)
@@ -59,7 +59,7 @@ class InUse(LidCase):
         self.assertLess(reboots["twice_by_index"], len(order))
 
     def test_migrate(self):
-        """With migrate, a host that comes up anew gets the planned LID; no other does."""
+        """With migrate, a host that comes up anew gets the planned LID; no other host does."""
         config = self.folder / "migrate.conf"
         config.write_text("migrate yes\nflap_limit 0\n")
         with simlab.Fabric(self.netlist) as fabric:
@@ -124,8 +124,8 @@ class OnDisk(LidCase):
 
 class Replaced(LidCase):
     def test_switches(self):
-        """A new switch with the old cabling takes the LIDs of its place: nothing
-        is sent to any other switch."""
+        """A new switch with the old cabling takes the LIDs of its place: no other switch gets a
+        Set."""
         with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             lab.bring_up()
             before = pmlab.Dump(lab.dump()).lids

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-vlan lldp: cables as neighbours are heard, against the netlist.
+"""portmajor-vlan lldp: cables by the neighbours' messages, compared with the netlist.
 
-tests/data/lldp has the output of lldpd 1.0.16 on nodes of `generate two-level 2 2 2 1`: the
-cables were veths between network namespaces. What other nodes would write is made of these.
+tests/data/lldp has the output of lldpd 1.0.16 on nodes of `generate two-level 2 2 2 1`: the cables
+were veths between network namespaces. The output of other nodes is made of these.
 """
 
 import copy
@@ -31,7 +31,7 @@ class Cabling(labtest.Folders):
         self.sample = json.loads((DATA / "h0-1.json").read_text())["lldp"]["interface"]["e0"]
 
     def neighbour(self, name, port):
-        """As the recorded one, but for name and port."""
+        """Like the recorded one, except for name and port."""
         made = copy.deepcopy(self.sample)
         made["chassis"] = {name: made["chassis"]["leaf0"]}
         made["port"]["descr"] = port
@@ -48,7 +48,7 @@ class Cabling(labtest.Folders):
         return path
 
     def hears(self, node):
-        """What the node would hear by the netlist."""
+        """The neighbours of a node by the netlist."""
         return {self.port_name(node, port): self.neighbour(peer, self.port_name(peer, number))
                 for port, (peer, number) in self.netlist.nodes[node].ports.items()}
 
@@ -77,7 +77,7 @@ class Cabling(labtest.Folders):
                              "either end; 0 neighbours elsewhere\n"))
 
     def test_all_files(self):
-        """Those made are of the recorded form, so that what follows says something."""
+        """Those made here have the recorded form, so the following tests are meaningful."""
         for name in self.netlist.nodes:
             self.write(name, self.hears(name).items())
         result = self.lldp(*self.netlist.nodes)
@@ -104,7 +104,7 @@ class Cabling(labtest.Folders):
                          [("other", "spine0", "swp2", "leaf1 swp3", "leaf1 swp4")])
 
     def test_missing(self):
-        """Nobody heard is a finding unless the other end hears this one."""
+        """A missing neighbour is a finding unless the other end has a message from this one."""
         heard = self.hears("leaf1")
         del heard["swp1"]
         self.write("leaf1", heard.items())
@@ -142,7 +142,7 @@ class Cabling(labtest.Folders):
         self.assertEqual((result["findings"], result["elsewhere"]), ([], 2))
 
     def test_hostile_names(self):
-        """As neighbours say them: on terminals without what these obey, whole in JSON."""
+        """Names as in the messages: on terminals without control characters, whole in JSON."""
         for row in test_outside_names.ROWS:
             with self.subTest(row["what"]):
                 heard = self.hears("spine0")

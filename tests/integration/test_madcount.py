@@ -69,7 +69,7 @@ class Madcount(labtest.Folders):
         cls.addClassCleanup(cls.console.close)
 
     def compare(self):
-        """Ours and OpenSM's numbers, while nothing is under way."""
+        """Our numbers and OpenSM's, while no SMP is out."""
         self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
         ours, theirs = self.lab.osm.counters(), self.console.statistics()
         self.assertEqual(theirs["QP0 MADs outstanding"], 0)
@@ -106,7 +106,7 @@ class Madcount(labtest.Folders):
                          ours["requests"])
 
     def test_lft_blocks_acknowledged(self):
-        """The plugin's count is independent of ours: it looks at what was answered."""
+        """The plugin's count is independent of ours: it counts answers."""
         with pmlab.Lab(self.lab.netlist) as lab:
             start = lab.bring_up()
             self.assertEqual((start.wire, start.wire), (start.sent, start.acked))
@@ -128,7 +128,7 @@ class Madcount(labtest.Folders):
 
 
 class LateAnswers(labtest.LabCase):
-    """What is sent again for want of an answer is told from what is sent."""
+    """Blocks that are sent again, as no answer came, are counted apart."""
 
     GENERATE = ("two-level", 6, 3, 6, 2)
     CABLE = "leaf0:7"
@@ -139,13 +139,13 @@ class LateAnswers(labtest.LabCase):
 
     def lose_late(self, milliseconds):
         self.lab.osm.hold_next_answer(milliseconds)
-        event = self.lose(self.CABLE)  # costs what is foretold
+        event = self.lose(self.CABLE)  # costs as predicted
         self.back(self.CABLE)
         self.assertEqual(self.lab.osm.counters()["hold_lft_ms"], 0)
         return event
 
     def test_paced(self):
-        """SMPs leave one after another, as far apart as the wire says."""
+        """SMPs leave one after another, at the intervals of the wire."""
         osm = self.lab.osm
         osm.pace(2000)
         mark = osm.mark()
@@ -164,7 +164,7 @@ class LateAnswers(labtest.LabCase):
         self.check_healthy()
 
     def test_lost(self):
-        """A block that a switch lets fall is sent again, which the machine does not excuse."""
+        """A block that a switch drops is sent again, which is no fault of the machine's."""
         def lose():
             self.lab.fabric.error("leaf0", 100, attr=simlab.ATTR_LFT)
             self.lab.fabric.lose(self.CABLE)
@@ -189,7 +189,7 @@ class LateAnswers(labtest.LabCase):
         self.assertEqual(event.sent, event.acked)
 
     def test_in_time(self):
-        """What is answered at once and sent again is sent twice."""
+        """A Set that is answered at once and sent again counts twice."""
         mark = self.lab.osm.mark()
         lost = [self.lose(self.CABLE), self.back(self.CABLE), self.lose(self.CABLE)]
         delta = self.lab.osm.delta(mark)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Missing parts: what the plan knows and discovery does not find is a finding of `portmajor
-status` and in the metrics, until it returns or is acknowledged. And an OpenSM that was killed."""
+"""
+Missing parts: a part that the plan knows and discovery does not find is a finding of `portmajor
+status` and in the metrics, until it returns or is acknowledged. And an OpenSM that was killed.
+"""
 
 import json
 import os
@@ -57,7 +59,8 @@ class MissingCase(labtest.Folders):
                           state=lambda: str(self.numbers()))
 
     def check(self, targets, numbers, name, nodes=""):
-        """All of them lost: one finding, with these nodes, and gauges; back, and all is well."""
+        """All of them fail: one finding, with these nodes, and gauges; they return, and all is
+        well."""
         for target in targets:
             self.lab.event("lose", target)
         self.wait_for((*numbers, 0))
@@ -94,7 +97,7 @@ class Found(MissingCase):
 
 class BeforeASweep(MissingCase):
     def test_while_it_waits(self):
-        """A failure is told before the sweep that waits for changes, and so is its end."""
+        """A failure is reported before the sweep that waits for changes, and so is its end."""
         def runs():
             return json.loads(pmlab.kept(self.cache, "state").read_text("utf-8"))["run"]["number"]
 
@@ -108,7 +111,8 @@ class BeforeASweep(MissingCase):
         self.assertGreater(early, 3)
 
     def test_back_after_a_sweep(self):
-        """What a sweep has found missing is so until the next one, for `whatif` as well."""
+        """A part that a sweep has found missing is missing until the next one, for `whatif` as
+        well."""
         target = "leaf1:19"
         self.lab.event("lose", target)
         self.wait_for((0, 1, 0, 0))
@@ -127,7 +131,7 @@ class BeforeASweep(MissingCase):
         self.assertEqual(self.run_it("whatif", "--now", "--fail", target).returncode, 0)
 
     def test_hosts(self):
-        """A host's link as well, which no repair needs; the sweep's hold gives the time."""
+        """The same for a host's link, which no repair needs; the sweep's hold gives the time."""
         self.fabric.lose("h1-2")
         self.wait_for((0, 0, 1, 0))  # by the first sweep after a rest, at the latest
         mark = self.lab.osm.mark()
@@ -145,7 +149,7 @@ class BeforeASweep(MissingCase):
 
 
 class AggregationNodes(MissingCase):
-    """They are no hosts, and no nodes of Slurm's."""
+    """They count neither as hosts nor as nodes of Slurm."""
 
     @classmethod
     def setUpClass(cls):
@@ -161,13 +165,13 @@ class AggregationNodes(MissingCase):
 
 class CauseFirst(MissingCase):
     def test_all_tops(self):
-        """What failed is named; what was cut off with it is in numbers."""
+        """Failed parts are named; parts that were cut off with them are counted."""
         tops = [name for name in self.lab.netlist.switches if name.endswith("-fab0")]
         whole = set(self.lab.netlist.switches)
         self.lab.event("lose", "*-fab0")
         here = self.lab.osm.host
         reached, around = set(), [here]
-        while around:  # over the cables that are left, as ibsim has them
+        while around:  # over the remaining cables, as ibsim has them
             name = around.pop()
             if name in reached or name in tops:
                 continue
@@ -234,7 +238,7 @@ class Acknowledged(MissingCase):
         self.wait_for((0, 0, 0, 2))
         self.assertEqual(self.judge(), (0, []))
 
-        # Back and lost again is another failure.
+        # Returned and failed again is another failure.
         self.lab.event("back", "leaf9")
         self.wait_for((0, 0, 0, 1))
         self.lab.event("lose", "leaf9")
@@ -250,7 +254,7 @@ class Acknowledged(MissingCase):
 
 class Killed(MissingCase):
     def test_at_once(self):
-        """Its state says that it runs and is young: the lock of the folder tells."""
+        """Its state is young and says that it runs: the lock of the folder shows the truth."""
         state = pmlab.kept(self.cache, "state")
         simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "a good state",
                           state=self.judge)
@@ -305,7 +309,7 @@ class NoMaster(MissingCase):
         self.assertEqual(self.gauges(), (0, 0))
 
     def test_short(self):
-        """The port is back before OpenSM has seen that it was down."""
+        """The port is back before OpenSM has noticed that it was down."""
         self.lab.close()
         self.lab = self.enterContext(pmlab.Lab(self.net, fabric=self.fabric, sweep_interval=60,
                                                cache_dir=self.cache))
@@ -320,7 +324,7 @@ class NoMaster(MissingCase):
                       self.run_it("events").stdout)
 
     def test_in_a_sweep(self):
-        """The sweep's SMPs time out one by one, and the look at the port comes before them."""
+        """The sweep's SMPs time out one by one, and the Get of the own port comes before them."""
         self.lab.close()
         self.lab = self.enterContext(pmlab.Lab(
             self.net, fabric=self.fabric, wire=wire.Wire(), sweep_interval=60,
@@ -341,7 +345,7 @@ class NoMaster(MissingCase):
         self.wait(0, (1, 0))
 
     def test_standby(self):
-        """One that is on standby knows a master, unless its own port is down."""
+        """A standby knows a master, unless its own port is down."""
         cache = self.folder / "standby"
         shutil.copytree(pmlab.kept(self.cache, "plan").parent, cache / pmlab.kept(
             self.cache, "plan").parent.name, ignore=lambda _, names: set(names) - {"plan"})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-lab traffic tells of loops, cycles of channels and deadlocks in mixtures of tables."""
+"""portmajor-lab traffic reports loops, cycles of channels and deadlocks in mixtures of tables."""
 
 import json
 
@@ -13,7 +13,7 @@ LOST = "h3-1:1"
 
 
 class Recording:
-    """A recording that is computed, with Sets of our own behind its failure."""
+    """A computed recording, with Sets of our own behind its failure."""
 
     def __init__(self, netlist, folder):
         self.path = folder / "computed.sets"
@@ -39,14 +39,14 @@ class Recording:
         return f"{self.guid[switch]} {lid // 64} {entries[:at]}{port:02x}{entries[at + 2:]}"
 
     def owner(self, lid):
-        """The host that packets for a LID come to, or None: it is a switch's."""
+        """The host at the end of the packets for a LID, or None: it is a switch's."""
         at = LEAF
         while at in self.guid:
             at = self.net.nodes[at].ports.get(self.entry(at, lid), (None, 0))[0]
         return at
 
     def write(self, path, sets):
-        """A recording with these (ns, row) alone as Sets."""
+        """Writes a recording that has only these (ns, row) as Sets."""
         rows = [row for row in self.rows if not row.startswith("set ")]
         rows += [f"set {ns} {ns} {ns} {row}" for ns, row in sets]
         path.write_text("\n".join(rows) + "\n")
@@ -102,7 +102,7 @@ class Cutoff(Mixtures):
         self.assertEqual((cycle["made"]["set"], cycle["removed"]["set"]), (0, 1))
 
     def test_paths(self):
-        """Paths by the switch above that loop, and no others: no dead ends."""
+        """Paths by the switch above loop, and no others: no dead ends."""
         recording = self.recorded()
         loops = recording["cut"]["loops"]
         self.assertEqual((loops["at_once"], loops["end"]), (0, 0))
@@ -138,7 +138,7 @@ class Cutoff(Mixtures):
                                r"5\.000 ms, not removed\n")
 
     def test_whole(self):
-        """None in the computed trace, where dead paths are dead ends."""
+        """No loop in the computed trace, where dead paths are dead ends."""
         [recording] = self.told("--fail", "leaf0:5")["recordings"]
         for kind in ("loops", "cycles"):
             self.assertEqual(recording["mixture"][kind],
@@ -155,7 +155,7 @@ class Deadlocks(Mixtures):
         return told["points"][0]
 
     def test_dissolved(self):
-        """A time-out of 4.2 ms ends it: it is told all the same, and with how many hosts."""
+        """A time-out of 4.2 ms ends it: it is reported all the same, with the number of hosts."""
         point = self.run_it("--hoq-life", 10)
         self.assertIsNone(point["findings"]["deadlock"])
         deadlocks = point["findings"]["deadlocks"]
@@ -170,7 +170,7 @@ class Deadlocks(Mixtures):
         self.assertGreater(sum(d["us"] for d in deadlocks), 15000)
 
     def test_engine(self):
-        """Options of the packet engine alone are enough to choose it."""
+        """Options of the packet engine alone choose it."""
         text = self.traffic("--sets", self.loop, "--hoq-life", 12, "--time", "60ms", status=1)
         self.assertRegex(text, r"finding: deadlock of 2 cables from 10\d\d\.\d+ to .* 63 hosts blocked")
 

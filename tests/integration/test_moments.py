@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Failures and returns at any moment of a sweep, something else soon after, a wire with faults.
+"""Failures and returns at any moment of a sweep, another event soon after, a wire with faults.
 
-See moments.py for what is drawn. In the end tables are those computed from scratch for what
-is there, no port is in INIT or ARMED, and the next sweep changes no port's state. On the way,
-block by block, no LID loops, no path leads over what is dead for longer than a repair takes,
-nothing that was sent for good is undone by the sweep under way, and no Set of the plugin's
-leads a pair that had a path onto a port that is not ACTIVE, or nowhere. At most one PortInfo
-Set is out for a port.
+moments.py describes the draws. In the end tables are those computed from scratch for the present
+links, no port is in INIT or ARMED, and the next sweep changes no port's state. On the way, block by
+block, no LID loops, no path leads over a dead link for longer than a repair takes, no lasting
+change is undone by the running sweep, and no Set of the plugin's leads a pair that had a path onto
+a port that is not ACTIVE, or nowhere. At most one PortInfo Set is out for a port.
 
 PM_SEED and PM_MOMENTS, the draws on all four fabrics, in the environment choose others;
 `PM_SEED=7 PM_DRAW=41,43 test_moments.py Director` plays single draws again.
@@ -70,8 +69,8 @@ class Moments:
               f"{hits} within their phase, {sets:,} LFT Sets judged, "
               f"{served:,} links served, packets led nowhere in {nowhere}, "
               f"{time.monotonic() - begun:.0f} s; failed: {self.failed}", flush=True)
-        self.assertGreater(sets, 0)  # else it was no test
-        # What fails, or is back, while blocks are on their way: docs/reliability.md.
+        self.assertGreater(sets, 0)  # otherwise it was no test
+        # Parts that fail, or return, while blocks are on their way: docs/reliability.md.
         self.assertLessEqual(len(nowhere), 1 + len(numbers) // 10)
         if not SINGLE and len(numbers) > 8:
             self.assertGreater(hits, len(numbers) / 2)
@@ -79,8 +78,8 @@ class Moments:
 
 class Director(Moments, unittest.TestCase):
     SHAPE = "director", 36
-    # A sweep has 17,000 SMPs, and takes a while. The less each takes, the more of them pass
-    # while a busy machine lets a repair wait.
+    # A sweep has 17,000 SMPs, and takes a while. The less each takes, the more of them pass while a
+    # busy machine delays a repair.
     OPTIONS = {"pace_us": 66, "repair_smps": 2000}
     SHARE = 0.1
 
@@ -99,7 +98,7 @@ class ThreeLevels(Moments, unittest.TestCase):
             return outcome, links, player.osm.log()
 
     def test_chassis_returns_in_parts(self):
-        """Packets pass its switches, while each gets what has changed."""
+        """Packets pass its switches, while each gets its changed blocks."""
         outcome, links, _ = self.play_parts()
         self.assertEqual(outcome.faults, [])
         self.assertEqual(outcome.nowhere, [])

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""monitoring/: Prometheus reads the numbers of an OpenSM that runs and raises the alerts; all
-that the dashboard asks for is there."""
+"""
+monitoring/: Prometheus reads the numbers of a running OpenSM and raises the alerts; all metrics of
+the dashboard exist.
+"""
 
 import json
 import re
@@ -24,7 +26,7 @@ STATE_S = 90  # it is written each minute
 
 
 def names_in(text):
-    """The metrics of ours that an expression names."""
+    """The metrics of ours in an expression."""
     return set(re.findall(r"\bportmajor_\w+", text))
 
 
@@ -56,7 +58,7 @@ class Rules(unittest.TestCase):
 
 class Dashboard(unittest.TestCase):
     def test_layout(self):
-        """Panels have numbers of their own and do not lie on each other."""
+        """Panels have different numbers and do not overlap."""
         panels = json.loads((FOLDER / "dashboard.json").read_text("ascii"))["panels"]
         self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
         taken = set()
@@ -69,7 +71,8 @@ class Dashboard(unittest.TestCase):
             taken |= cells
 
     def test_first_row(self):
-        """What a night shift looks at: missing parts and what else status finds, and the master."""
+        """The first row for a night shift: missing parts, other findings of status, and the master.
+        """
         panels = json.loads((FOLDER / "dashboard.json").read_text("ascii"))["panels"]
         row = [panel for panel in panels if panel["gridPos"]["y"] == 0]
         self.assertEqual(names_in(" ".join(target["expr"] for panel in row
@@ -111,7 +114,7 @@ class Metrics(labtest.Folders):
         self.assertEqual([name for name in sorted(names) if f'"{name}"' not in source], [])
 
     def test_names(self):
-        """Also those that dashboard and alerts ask for."""
+        """The same for those in dashboard and alerts."""
         text = self.read()
         asked = names_in((FOLDER / "dashboard.json").read_text("ascii")) | names_in(RULES)
         self.assertEqual(asked - names_in(text), set())
@@ -120,8 +123,8 @@ class Metrics(labtest.Folders):
         self.assertEqual(len(heads), len(set(heads)))
         self.assertEqual({line.split()[2] for line in heads}, names_in(
             "\n".join(line for line in text.splitlines() if not line.startswith("#"))))
-        # What comes only while tables differ from the plan's, or a sweep waits, is printed
-        # from the same tables.
+        # Metrics that exist only while tables differ from the plan's, or a sweep waits, come from
+        # the same tables.
         source = "".join((pmlab.ROOT / "plugins" / "opensm" / "io" / name).read_text("ascii")
                          for name in ("activity.c", "state_metrics.c"))
         for line in set(self.GOLDEN) - set(heads):
@@ -137,12 +140,12 @@ class Metrics(labtest.Folders):
 
 
 class Conditions(labtest.Folders):
-    """What is 0 in a healthy fabric."""
+    """Metrics that are 0 in a healthy fabric."""
 
     NAMES = ("shadow_mode", "config_unused", "unsaved", "drains_unread")
 
     def wait_for(self, text, *wanted):
-        """Waits until they are as wanted, with a configuration; returns all numbers."""
+        """Waits until they have these values, with a configuration; returns all numbers."""
         def look():
             path = pmlab.kept(self.cache, "portmajor.prom")
             found.update(re.findall(r"^portmajor_(\w+){.*} (\d+)$", path.read_text("ascii"), re.M)
@@ -182,7 +185,7 @@ class Live(labtest.Folders):
 
     def start_prometheus(self):
         exporter, self.port = free_port(), free_port()
-        # Times that an alert waits are of alerts-test's; here they would be of the test.
+        # The delays of alerts are tested by alerts-test; here they would be the test's.
         (self.folder / "alerts.yml").write_text(re.sub(r"\bfor: \w+", "for: 0s", RULES), "ascii")
         (self.folder / "prometheus.yml").write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
@@ -210,19 +213,19 @@ class Live(labtest.Folders):
         return (self.ask("query", query=expression) or {"result": []})["result"]
 
     def alerts(self):
-        """{(name, port GUID)} of those that fire."""
+        """{(name, port GUID)} of the alerts that fire."""
         self.seen = (self.ask("alerts") or {"alerts": []})["alerts"]
         return {(one["labels"]["alertname"], one["labels"].get("port_guid"))
                 for one in self.seen}
 
     def expect(self, *wanted):
-        """Waits until just these fire."""
+        """Waits until exactly these fire."""
         simlab.poll_until(lambda: self.alerts() == set(wanted), LATE_S,
                           f"alerts {wanted}", state=lambda: f"{self.alerts()} fire")
 
     def edit(self, name, healthy, **values):
-        """The numbers of another fabric: those of a healthy one, but for some. They do not get
-        old."""
+        """The numbers of another fabric: those of a healthy one, with changes. They do not become
+        outdated."""
         text = healthy.replace(self.guid, name)
         values = {"written_timestamp_seconds": 9e9, **values}
         for metric, value in values.items():
@@ -233,7 +236,7 @@ class Live(labtest.Folders):
         path.rename(self.numbers / f"{name}.prom")
 
     def look_at_dashboard(self, live):
-        """All that it shows there is something of."""
+        """Every panel of the dashboard shows data."""
         dashboard = json.loads((FOLDER / "dashboard.json").read_text("ascii"))
         shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
         shown += [one["query"] for one in dashboard["templating"]["list"]
@@ -241,12 +244,13 @@ class Live(labtest.Folders):
         for expression in shown:
             self.assertLessEqual(names_in(expression), live)
             expression = expression.replace("$port_guid", ".*").replace("$__rate_interval", "1m")
-            expression = expression.removesuffix(" > 0")  # where all is well there is nothing above
+            # where all is well the upper ones are empty
+            expression = expression.removesuffix(" > 0")
             if not expression.startswith("label_values("):
                 simlab.poll_until(lambda: self.query(expression), LATE_S, expression)
 
     def cut_off(self, lab):
-        """Cables are lost, until leaves reach each other no more, and come back."""
+        """Cables fail, until leaves do not reach each other any more, and return."""
         for cable in pmlab.CHAIN:
             lab.event("lose", cable)
         self.expect(("PortmajorPairsCutOff", self.guid), ("PortmajorLinksMissing", self.guid))
@@ -263,7 +267,7 @@ class Live(labtest.Folders):
         self.expect()
 
     def fake_faults(self, healthy):
-        """A file for each other alert, which then fires; all that do in the end."""
+        """A file for each other alert, which then fires; all of them do in the end."""
         faults = {"OtherEngine": {"engine_active": 0},
                   "OtherEngineCutsOff": {"engine_cuts_off": 1},
                   "OtherEngineCreditLoop": {"engine_credit_loop": 1},

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What README says of multicast after a failure: LFTs are mended at once, and MFTs behind them."""
+"""
+The README's statement about multicast after a failure: LFTs are repaired at once, and MFTs behind
+them.
+"""
 
 import unittest
 

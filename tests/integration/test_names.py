@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Names that several nodes have: lists tell these apart, and what they print is an operand."""
+"""Names of several nodes: lists distinguish these, and print operands."""
 
 import csv
 import json
@@ -35,8 +35,8 @@ S0, S1, L0 = (label(MODEL, guid_of(s)) for s in (LEAVES, LEAVES + 1, 0))
 
 
 def write_fabric(path):
-    """As ibnetdiscover writes it: leaves 0 to 3, spines 4 to 6."""
-    ports = [{} for _ in SWITCHES]  # number: the line's end, what is there
+    """As in ibnetdiscover's output: leaves 0 to 3, spines 4 to 6."""
+    ports = [{} for _ in SWITCHES]  # number: the end of the line
     ends = []
     for leaf in range(LEAVES):
         for spine in range(SPINES):
@@ -76,13 +76,13 @@ class Names(labtest.Folders):
         return json.loads(self.run_cli(*args, "--json", err=err))
 
     def took(self, text):
-        """What --fail takes for it: the only thing."""
+        """The only part that --fail takes for the name."""
         took = self.read("whatif", "--no-loads", "--shifts", 0, self.net, "--fail", text)["took"]
         self.assertEqual(len(took), 1, text)
         return took[0]
 
     def test_plan(self):
-        """Planes and places, and what the plan's notes say."""
+        """Planes and places, and the plan's notes."""
         text = self.run_cli("plan", "-l", self.net)
         self.assertRegex(text, rf"plane \d+ \({re.escape(S0)} link 0\)")
         self.assertRegex(text, r"plane \d+ \(top link 0\)")
@@ -103,7 +103,7 @@ class Names(labtest.Folders):
                 self.assertEqual(self.took(plane["label"])["guid"], plane["guid"])
 
     def test_whatif(self):
-        """What is lost and cut off; each name in a list of failures is an operand."""
+        """The failed and cut-off parts; each name in a list of failures is an operand."""
         err = f'portmajor: --fail: "{MODEL}" matches 3 switches: {L0}, {S0}, {S1}\n'
         text = self.run_cli("whatif", self.net, "--fail", MODEL, err=err)
         self.assertTrue(text.startswith(f"failed: {L0}, {S0}, {S1}\n"), text)
@@ -158,7 +158,7 @@ class Names(labtest.Folders):
                              f"of one ({guids})\n")
 
     def test_check_and_diff(self):
-        """Findings and changes name what they are about."""
+        """Findings and changes name their nodes."""
         tables = self.folder / "lfts"
         self.run_cli("plan", self.net, "-q", "--lfts", tables)
         whole = tables.read_text("ascii")
@@ -180,7 +180,7 @@ class Names(labtest.Folders):
         return [f"{guid} {port} {name}" for guid, port, name in control.drained(self.folder)]
 
     def test_drain(self):
-        """A name of several switches is refused, a pattern tells what it matches."""
+        """A name of several switches is refused, a pattern reports its matches."""
         requests = control.write(self.folder) / "requests"
         guids = [f"0x{guid_of(sw):016x}" for sw in (LEAVES, LEAVES + 1)]
         every = [f"0x{guid_of(sw):016x}" for sw in (0, LEAVES, LEAVES + 1)]
@@ -216,7 +216,7 @@ class Names(labtest.Folders):
         self.assertEqual(self.drained(), [])
 
     def test_slurm(self):
-        """Neither service ports nor what is no host; dual-rail hosts once."""
+        """Neither service ports nor other nodes; dual-rail hosts once."""
         path = self.folder / "topology.conf"
         done = pmlab.run_cli("plan", "-q", self.net, "--slurm", path)
         none = [*(label(NIC, 0x200 + n) for n in range(3)), label("localhost HCA-1", 0x203),

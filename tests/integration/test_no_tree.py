@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A tree that becomes a ring is the next engine's, and ours again when it is a tree."""
+"""A tree that becomes a ring goes to the next engine, and back to us when it is a tree."""
 
 import json
 import unittest
@@ -47,13 +47,13 @@ class NoTree(labtest.Folders):
 
     def lab(self, engine="portmajor,updn", hold_s=4, **kwargs):
         config = self.folder / "ring.conf"
-        # Links that flap are not what is tested here.
+        # Flapping links are not tested here.
         config.write_text(f"flap_limit 0\nflap_hold {hold_s}\nflap_hold_max 3600\n")
         return pmlab.Lab(self.netlist, engine=engine, conf={"event_plugin_options": config},
                          **kwargs)
 
     def change(self, lab, verb, *targets):
-        """Which engines routed, one after the other, since something is lost or back.
+        """The engines that routed, one after the other, since a failure or return.
 
         OpenSM ignores traps that come too often, but not a SIGHUP.
         """
@@ -69,12 +69,12 @@ class NoTree(labtest.Folders):
         return lab.osm.engines_used(mark.log_offset)
 
     def wait_ours(self, lab):
-        """Waits until we route, which comes without a trap or a signal."""
+        """Waits until portmajor routes, which happens without a trap or a signal."""
         simlab.poll_until(lambda: lab.osm.engines_used()[-1] == "portmajor", 60, "our return")
         lab.osm.settle(lab.osm.mark(), sweep=False)
 
     def handed_over(self, lab):
-        """How often another engine followed us."""
+        """The number of failovers from portmajor."""
         used = lab.osm.engines_used()
         return sum(before == "portmajor" != after for before, after in zip(used, used[1:]))
 
@@ -91,7 +91,7 @@ class NoTree(labtest.Folders):
         return simlab.poll_until(look, 60, f"{engine} in the state")
 
     def cut_off(self, lab):
-        """How many ordered pairs of hosts the tables in the switches do not join."""
+        """The number of ordered pairs of hosts that the tables in the switches do not join."""
         dump = pmlab.Dump(lab.dump())
         tables = ways(dump)
 
@@ -140,7 +140,7 @@ class NoTree(labtest.Folders):
             self.assertEqual(self.handed_over(lab), 1)
 
     def test_verdict_of_a_former_failover(self):
-        """While the next engine has not routed yet, nothing is said of tables of long ago."""
+        """Until the next engine has routed, no verdict is published about former tables."""
         wires = wire.Wire()
         with self.lab("portmajor,minhop", wire=wires) as lab:
             lab.bring_up()
@@ -163,7 +163,7 @@ class NoTree(labtest.Folders):
                               "the credit loop")
 
     def test_events_of_further_sweeps(self):
-        """While another engine routes, a sweep that it routes again is no event."""
+        """While another engine routes, a repeated sweep is no event."""
         with self.lab("portmajor,minhop") as lab:
             lab.bring_up()
             self.change(lab, "lose", *SPINES)
@@ -189,7 +189,7 @@ class NoTree(labtest.Folders):
         return (findings, state) if not engine["active"] and not engine["used"] else None
 
     def test_restarted_as_a_ring(self):
-        """The plan on disk knows the spines; what is alive decides all the same."""
+        """The plan on disk knows the spines; the present links decide all the same."""
         cache = self.folder / "cache"
         cache.mkdir()
         with pmlab.Fabric(self.netlist) as fabric:
@@ -206,7 +206,7 @@ class NoTree(labtest.Folders):
                 self.assertEqual(pmlab.Dump(lab.dump()).lids, lids)
 
     def test_some_pairs_cut_off(self):
-        """A leaf on the ring alone: we stay, and status is not ok."""
+        """A leaf only on the ring: portmajor stays, and status is not ok."""
         with self.lab() as lab:
             lab.bring_up()
             self.assertEqual(self.change(lab, "lose", "leaf3:3", "leaf3:4")[-1], "portmajor")
@@ -219,7 +219,7 @@ class NoTree(labtest.Folders):
                           "them", findings)
 
     def test_no_other_engine(self):
-        """With nobody to give way to, some pairs are better than none."""
+        """Without another engine, some pairs are better than none."""
         with self.lab("portmajor,no_fallback") as lab:
             lab.bring_up()
             self.assertEqual(self.change(lab, "lose", "spine0", "leaf0:4", "leaf1:4")[-1],
@@ -231,7 +231,7 @@ class NoTree(labtest.Folders):
             self.assertIn(f"72 of {PAIRS} pairs of hosts", findings)
 
     def test_flapping_across_the_marks(self):
-        """Two pods that one cable joins: with it all is served, without it 40%."""
+        """Two pods that one cable joins: with it all pairs are served, without it 40%."""
         self.netlist = simlab.Netlist(two_pods().write(self.folder / "pods.net"))
         with self.lab(hold_s=30) as lab:
             lab.bring_up()
@@ -248,7 +248,7 @@ class NoTree(labtest.Folders):
 
 class NoSwitch(labtest.Folders):
     def test_cable(self):
-        """Two hosts and a cable: OpenSM asks no engine."""
+        """Two hosts and a cable: OpenSM calls no engine."""
         net = odd_netlists.Net()
         net.host("a", ports=1)
         net.host("b", ports=1)

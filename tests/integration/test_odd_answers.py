@@ -19,13 +19,13 @@ import simlab
 from bad_switch import NODE_INFO, PORT_INFO, SWITCH_INFO
 
 HOST, LEAF, SPINE = "h3-1", "leaf5", "spine2"
-# (node, port): None are all ports.
+# (node, port): None stands for all ports.
 PLACES = ((HOST, None), (LEAF, 0), (LEAF, None), (LEAF, 2), (LEAF, 5), (SPINE, 0), (SPINE, None),
           (SPINE, 3))
-PORTS = {LEAF: 11, SPINE: 12}  # the simulator ends when asked for others
+PORTS = {LEAF: 11, SPINE: 12}  # the simulator ends when other ones are queried
 
-# (attribute, field): its offset and its bits. Those with values that OpenSM itself does not
-# survive are left out.
+# (attribute, field): its offset and its bits. Fields with values that crash OpenSM itself are left
+# out.
 FIELDS = {
     (NODE_INFO, "BaseVersion"): (0, b"\xff"),
     (NODE_INFO, "ClassVersion"): (1, b"\xff"),
@@ -49,8 +49,8 @@ FIELDS = {
     (PORT_INFO, "GidPrefix"): (8, b"\xff" * 8),
     (PORT_INFO, "LID"): (16, b"\xff\xff"),
     (PORT_INFO, "MasterSMLID"): (18, b"\xff\xff"),
-    # Not IsMulticastFDBTopSupported: a switch that keeps no MulticastFDBTop, as the
-    # simulator's, is set one each time that groups are routed.
+    # Not IsMulticastFDBTopSupported: a switch that keeps no MulticastFDBTop, as the simulator's,
+    # gets a Set each time that groups are routed.
     (PORT_INFO, "CapabilityMask"): (20, b"\xbf\xff\xff\xff"),
     (PORT_INFO, "M_KeyLeasePeriod"): (26, b"\xff\xff"),
     (PORT_INFO, "LocalPortNum"): (28, b"\xff"),
@@ -97,12 +97,12 @@ class Draw:
 
     @property
     def caps(self):
-        """The room that a switch says its table has, as for Tables.pairs()."""
+        """The table size in a switch's answer, as for Tables.pairs()."""
         return ({self.node: int.from_bytes(self.value, "big")} if self.field == "LinearFDBCap"
                 else {})
 
     def is_failure(self, top):
-        """Whether it says that a link or a switch is of no use."""
+        """Whether the answer means that a link or a switch is useless."""
         if self.field == "PortState":
             return not 2 <= self.value[0] & 15 <= 4
         return self.field == "LinearFDBCap" and int.from_bytes(self.value, "big") <= top
@@ -129,14 +129,14 @@ def draw(dice):
 
 @dataclasses.dataclass
 class Outcome:
-    """What a value, or the right one again, has come to."""
+    """The result of a value, or of the right one again."""
     state: bad_switch.State
     lft: int
     switch_info: int
 
 
 class OddAnswers(labtest.Folders):
-    """Sets for one field's other value."""
+    """Sets for another value of one field."""
 
     APART = True
     ROUNDS = int(os.environ.get("PM_ROUNDS", 8))
@@ -160,8 +160,8 @@ class OddAnswers(labtest.Folders):
         return Outcome(state, sent.attr(simlab.ATTR_LFT, "set"), sent.attr(SWITCH_INFO, "set"))
 
     def try_all(self, engine, draws):
-        """The tables at first, and for each value what it and the right one come to; none
-        any more once OpenSM has ended."""
+        """The tables at first, and the results of each value and of the right one; none any more
+        once OpenSM has ended."""
         lab, start = self.lab(engine)
         outcomes = []
         for one in draws:
@@ -175,7 +175,7 @@ class OddAnswers(labtest.Folders):
         return start.tables, outcomes
 
     def loss_by_updn(self, node, port):
-        """The LFT Sets of updn when a link or a whole switch is lost, and when it is back."""
+        """The LFT Sets of updn when a link or a whole switch fails, and when it returns."""
         lab, _ = self.lab("updn")
         sets = []
         for event in (lab.fabric.unlink, lab.fabric.relink):
@@ -197,10 +197,10 @@ class OddAnswers(labtest.Folders):
         return stock, ours
 
     def check_sets(self, one, theirs, results, tables):
-        """No more than updn's; than updn's for a loss, if portmajor takes it for one. Then it
-        also sets a LinearFDBTop that fits. A lower LinearFDBTop than was set costs the
-        switch's own table, of one block here. Each sweep after a trap sets SwitchInfo: updn's
-        are all at first, until OpenSM drops the eleventh equal trap, whatever it reports."""
+        """No more than updn's; than updn's for a failure, if portmajor takes it for one. Then it
+        also sets a LinearFDBTop that fits. A lower LinearFDBTop than was set costs the switch's own
+        table, of one block here. Each sweep after a trap sets SwitchInfo: updn's are all at first,
+        until OpenSM drops the eleventh equal trap, whatever it reports."""
         limits = [(outcome.lft, outcome.switch_info) for outcome in theirs]
         if one.field == "LinearFDBTop":
             limits = [(max(lft, 1), infos) for lft, infos in limits]
@@ -225,7 +225,7 @@ class OddAnswers(labtest.Folders):
             self.assertEqual(list(pmlab.changed_entries(tables, well.tables)), [])
 
     def test_far_above(self):
-        """LIDs above the plan: nothing, where updn sets each LinearFDBTop, and with portmajor's
+        """LIDs above the plan cost nothing, where updn sets each LinearFDBTop, and with portmajor's
         engine that was more than 700 blocks for each switch."""
         stock, ours = self.check([Draw(*row[:2], PORT_INFO, *row[2:])
                                   for row in FAR_ABOVE.values()])

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Odd fabrics: uneven trees, end nodes in odd places, cables beside the tree, no trees.
 
-Each is judged twice after every event: by `walk`, and by ibdmchk, which shares
-nothing with this project. What no path up and then down joins is known from
-odd_netlists, which takes nobody's word for it either.
+Each is judged twice after every event: by `walk`, and by ibdmchk, which shares nothing with this
+project. The pairs without an up-then-down path come from odd_netlists, which is independent, too.
 """
 
 import re
@@ -45,7 +44,7 @@ class OddCase(labtest.LabCase):
 
     WALK = ("--from-all",)
     BUILD = None  # makes the Net
-    MANAGER = None  # where OpenSM runs; default: the first host
+    MANAGER = None  # OpenSM's node; default: the first host
     LMC = 0
 
     @classmethod
@@ -87,13 +86,13 @@ class OddCase(labtest.LabCase):
         return walked
 
     def check_healthy(self, *options):
-        """As the tests' base, but uneven trees may be uneven."""
+        """Like the base class, but uneven trees may be uneven."""
         self.check_walk(*options)
         now = pmlab.Dump(self.lab.dump())
         self.assertEqual(now.lids, self.healthy.lids)
         self.assertEqual(list(pmlab.changed_entries(self.healthy, now))[:5], [])
 
-    # ---- what all of them must do
+    # ---- tests for all of them
 
     def check_start(self):
         self.check_costs(self.start)
@@ -113,7 +112,7 @@ class OddCase(labtest.LabCase):
 
 
 class Judge(labtest.Folders):
-    """What ibdmchk is given must be the truth, and it must find what is wrong with it."""
+    """ibdmchk's input must be true, and it must find faults in it."""
 
     def test_spoilt_dumps(self):
         net = odd_netlists.plain_two_levels(3, 2, 2)
@@ -157,7 +156,7 @@ class UnevenTwoLevels(OddCase):
         self.check_events(["spine0"], ["leaf0:12"], ["leaf4-h7"])
 
     def test_both_common_spines(self):
-        """leaf2 and leaf4 meet at a leaf then, and the log says so."""
+        """leaf2 and leaf4 meet at a leaf then, and the log reports it."""
         self.lose("spine1")
         self.check_walk()
         offset = self.lab.osm.log_offset()
@@ -198,7 +197,7 @@ class EndNodesOnSpines(OddCase):
         self.check_events(["spine1"], ["leaf1:5"], ["gate1"])
 
     def test_named(self):
-        """The log says what hangs on spines; nothing is apart for that."""
+        """The log names the end ports at spines; no pair is apart because of them."""
         self.assertEqual(len(notes(self.lab.osm.log())), 1)
         self.assertRegex(notes(self.lab.osm.log())[0],
                          r"4 end ports above the leaves are service ports \(spine0\[5\], ")
@@ -271,10 +270,10 @@ class SwitchLmc(labtest.Folders):
 
 
 class TwoTrees(OddCase):
-    """Trees that hosts alone join: discovery does not go through hosts.
+    """Trees that only hosts join: discovery does not pass hosts.
 
-    The manager's tree is one subnet, and all that is expected holds there. The
-    other's ports, those of the same hosts too, are left without LIDs.
+    The manager's tree is one subnet, and all expectations hold there. The other's ports, those of
+    the same hosts too, are left without LIDs.
     """
 
     BUILD = odd_netlists.two_trees
@@ -314,7 +313,7 @@ class TwoTrees(OddCase):
                           end[0].startswith("dual") and end[1] == 2}, set())
 
 
-# ------------------------------------------------- what has no place in a tree
+# ------------------------------------------------- cables outside the tree
 
 class CablesBesideTheTree(OddCase):
     BUILD = odd_netlists.cables_beside_the_tree
@@ -359,7 +358,7 @@ class LeavesApart(OddCase):
 
 class Restarted(labtest.Folders):
     def test_named_again(self):
-        """A manager that finds its plan on disk says as well what was guessed."""
+        """A manager that finds its plan on disk reports the guesses, too."""
         path = odd_netlists.leaves_apart().write(self.folder / "odd.net")
         with pmlab.Fabric(path) as fabric:
             for _ in range(2):
@@ -376,7 +375,7 @@ def declined(log):
 
 class NoTrees(labtest.Folders):
     def decline(self, net):
-        """One line says why; the next engine that can serves. Returns ibdmchk's faults."""
+        """One line has the reason; the next engine that can serves. Returns ibdmchk's faults."""
         with pmlab.Lab(net.write(self.folder / "odd.net"), engine="portmajor,updn",
                        args=ibdmchk.OPENSM_ARGS) as lab:
             lab.bring_up()

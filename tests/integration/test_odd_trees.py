@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Trees with end nodes above the leaves and missing cables: no pair is cut that updn joins.
 
-PM_ODD_TREES chooses how many are drawn, PM_SEED the first seed. The tables are read back
-from the simulated switches after `portmajor,updn` and after `updn`.
+PM_ODD_TREES is the number of trees, PM_SEED the first seed. The tables are read back from the
+simulated switches after `portmajor,updn` and after `updn`.
 """
 
 import os
@@ -81,7 +81,7 @@ def draw(r):
 
 
 def widen(net):
-    """The same with room on its switches."""
+    """The same with free ports on its switches."""
     wide = odd_netlists.Net()
     hosts = [cable for cable in net.cables if any(name not in net.levels for name, _ in cable)]
     for name, level in net.levels.items():

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What an operator sees and does: the log as OpenSM writes it for users, engines in another
-order, a configuration with a typing error."""
+"""
+An operator's view and actions: the log as OpenSM writes it for users, engines in another order, a
+configuration with a typing error.
+"""
 
 import json
 import pathlib
@@ -26,7 +28,7 @@ def readme_conf():
 
 class Log(labtest.Folders):
     def test_lines_arrive_at_once(self):
-        """With the README's opensm.conf, and with nothing that has OpenSM flush its log."""
+        """With the README's opensm.conf, and without an option by which OpenSM flushes its log."""
         conf = readme_conf()
         self.assertIn("routing_engine portmajor,nue", conf)
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -42,7 +44,7 @@ class Log(labtest.Folders):
 
 
 class SecondEngine(labtest.Folders):
-    """Behind another engine: LIDs stay that engine's, and ours routes when it is asked."""
+    """Behind another engine: LIDs stay that engine's, and portmajor routes when OpenSM calls it."""
 
     def test_after_ftree(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -63,7 +65,7 @@ class SecondEngine(labtest.Folders):
 
 
     def test_drained(self):
-        """What is drained asks for a sweep once, not for one after the other."""
+        """Drains request a sweep once, not again and again."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         cache = self.folder / "drained"
         cache.mkdir()
@@ -80,7 +82,7 @@ class SecondEngine(labtest.Folders):
 
 
     def test_released(self):
-        """Holds that are ended when ours is not asked any more ask for one sweep at most."""
+        """Holds that end when portmajor is not called any more request one sweep at most."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         cache = self.folder / "cleared"
         cache.mkdir()
@@ -109,8 +111,8 @@ class Configuration(labtest.Folders):
         return path if path.exists() and json.loads(path.read_text())["run"] else None
 
     def test_typing_error(self):
-        """Another engine routes, status says why, and portmajor comes back when it is mended;
-        no port changes its LID."""
+        """Another engine routes, status has the reason, and portmajor returns when it is mended; no
+        port changes its LID."""
         config = self.folder / "portmajor.conf"
         config.write_text("early_repiar no\n")
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 2, 2, 2, 1)
@@ -124,7 +126,7 @@ class Configuration(labtest.Folders):
             self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
             self.assertRegex(done.stdout, f"fell back to minhop: no configuration: {config}:1: ")
             self.assertFalse(pmlab.kept(osm.cache_dir, "plan").exists())
-            # One event of the file, and one of the engine.
+            # One event about the file, and one about the engine.
             told = pmlab.run_cli("events", pmlab.kept(osm.cache_dir, "events")).stdout
             errors = re.findall(r"^\S+ error +(\w+) +(\S+ \S+ \S+ \S+)", told, re.M)
             self.assertEqual(errors, [("config", f"not used: {config}:1: unknown"),
@@ -142,8 +144,8 @@ class Configuration(labtest.Folders):
                               "no finding")
 
     def test_lost(self):
-        """Without the file that opensm.conf names nothing is routed, and the plan stays; one with
-        `shadow yes` needs a restart, another one brings portmajor back."""
+        """Without the file that opensm.conf names portmajor does not route, and the plan stays; one
+        with `shadow yes` needs a restart, another one brings portmajor back."""
         config = self.folder / "lost.conf"
         netlist = pmlab.generate(self.folder / "lost.net", "two-level", 3, 3, 2, 1)
         cache = self.folder / "cache"
@@ -184,7 +186,7 @@ class Configuration(labtest.Folders):
         return done if word in done.stdout else None
 
     def test_topology_that_opensm_leaves(self):
-        """opensm-subnet.lst is the fabric, as the netlist is that was simulated."""
+        """opensm-subnet.lst has the same fabric as the simulated netlist."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 3, 2, 1)
         with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)

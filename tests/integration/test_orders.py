@@ -45,7 +45,7 @@ class PortMajor(Orders, labtest.LabCase):
     def test_lids(self):
         """The first port of all leaves, then the second, and so on.
 
-        The table does not say where a port's LIDs begin, only that they are together.
+        The table has no first LID of a port, only the LIDs in one group.
         """
         for port in range(1, 19):
             lids = [self.healthy.lids[f"h{leaf}-{port}"] for leaf in range(36)]

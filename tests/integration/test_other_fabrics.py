@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Fat trees of other shapes: what is sent is what was foretold, and it works."""
+"""Fat trees of other shapes: the Sets are as predicted, and all paths work."""
 
 import random
 import re
@@ -29,7 +29,7 @@ class Shape:
         return 1
 
     def check_healthy(self, *options):
-        """As the tests' base, but unevenly built trees may be uneven."""
+        """Like the base class, but unevenly built trees may be uneven."""
         self.check_walk(*options)
         now = pmlab.Dump(self.lab.dump())
         self.assertEqual(now.lids, self.healthy.lids)
@@ -133,8 +133,8 @@ class CablesMissing(Shape, labtest.LabCase):
 class MissingAtFirst(labtest.Folders):
     """Cables, a host and a spine that come only after the first start.
 
-    The plan grows then; no LID may move, and the tables stay the plugin's own, so
-    they are walked but not compared with a plan made for the whole fabric.
+    The plan grows then; no LID may change, and the tables stay the plugin's own, so they are walked
+    but not compared with a plan made for the whole fabric.
     """
 
     LATE = ("leaf5:20", "s3-*", "h7-3", "leaf9")

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The hostile names of tests/data/hostile_names.json, which unit.escape sends through each way
-out, as names of switches and of hosts: all that the programs print and write stays readable,
-says which node is meant, and does nothing else."""
+"""
+The hostile names of tests/data/hostile_names.json, which unit.escape sends through each way out, as
+names of switches and of hosts: all output and files of the programs stay readable, identify the
+node, and have no other effect.
+"""
 
 import csv
 import json
@@ -26,7 +28,7 @@ def name_of(row):
     return row["name"].encode("latin-1")
 
 
-# What a line of a netlist can have in quotes; its reader refuses control characters.
+# Characters that can be in quotes in a line of a netlist; its reader refuses control characters.
 IN_NETLISTS = [row for row in ROWS if not re.search(rb"[\0-\x08\n\x0e-\x1f\x7f]", name_of(row))]
 
 
@@ -43,12 +45,12 @@ def shown(output):
 
 
 def read_from_json(text):
-    """What lists show of it: names come from the JSON object."""
+    """The text in lists: names come from the JSON object."""
     return "".join("?" if is_obeyed(c) else c for c in text)
 
 
 def write_fabric(path, leaves, spines, hosts_each, switch_name, host_name):
-    """As ibnetdiscover writes it. *_name(number): bytes; leaves are the first switches."""
+    """As in ibnetdiscover's output. *_name(number): bytes; leaves are the first switches."""
     lines = []
     for sw in range(leaves + spines):
         lines.append(b'switchguid=0x%x\nSwitch\t%d "S-%016x"\t# "%s" base port 0 lid 0 lmc 0' % (
@@ -126,7 +128,7 @@ class Commands(labtest.Folders):
                 self.assertEqual(set(expected) - names, set())
 
     def test_output(self):
-        """What else prints names; what is written can be read."""
+        """Other output with names; files can be read."""
         for net in (self.hosts, self.switches):
             with self.subTest(net.name):
                 self.run_it("plan", "-l", net)
@@ -145,7 +147,7 @@ class Commands(labtest.Folders):
                     self.run_it("table", "--switch", switch, net)
 
     def test_files_for_others(self):
-        """SimGrid's platform has each node once; Slurm's file only names that are hosts'."""
+        """SimGrid's platform has each node once; Slurm's file only has names of hosts."""
         for net in (self.hosts, self.switches):
             with self.subTest(net.name):
                 path = self.folder / "platform.xml"
@@ -175,7 +177,7 @@ class Commands(labtest.Folders):
                 self.assertIn("onerror=alert(1)", text)  # it is there, as text
 
     def test_messages(self):
-        """Names that no node has, options, and lines of files."""
+        """Names of no node, options, and lines of files."""
         for row in ROWS:
             name = name_of(row)
             with self.subTest(row["what"]):
@@ -203,7 +205,7 @@ class Commands(labtest.Folders):
 
 class Suggested(test_status.Written):
     """The command in the finding about errors: a shell makes one operand of it, and `portmajor
-    drain` takes that for the switch that is meant."""
+    drain` takes that for the right switch."""
 
     @classmethod
     def setUpClass(cls):
@@ -264,8 +266,8 @@ class Plugin(labtest.Folders):
         return shown(done.stdout)
 
     def open_lab(self, named):
-        """4 leaves with 10 hosts each and 40 spines; named: a pattern of nodes that get names.
-        Two spines are called "top", so the first one's id and label are made of its GUID."""
+        """4 leaves with 10 hosts each and 40 spines; named: a pattern of nodes that get names. Two
+        spines are called "top", so the first one's id and label are made of its GUID."""
         self.cache = self.folder / named.replace("*", "")
         self.cache.mkdir()
         net = pmlab.generate(self.cache / "whole.net", "two-level", 4, 40, 10, 1)
@@ -304,7 +306,7 @@ class Plugin(labtest.Folders):
         return parts()
 
     def check(self):
-        """What is kept can be read, and nothing that is printed or logged is obeyed."""
+        """Files can be read, and no terminal obeys output or logs."""
         net = pmlab.kept(self.cache, "fabric.net")
         self.run_it("plan", "-q", net)
         found = self.run_it("status", "--expect", net, statuses=(0, 1))

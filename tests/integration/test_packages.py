@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The packages are sound, have the same files, work where nothing else is, and leave nothing."""
+"""
+The packages are sound, have the same files, work without other software, and leave no files behind.
+"""
 
 import itertools
 import os
@@ -24,11 +26,11 @@ ENABLED_VLAN = ("etc/systemd/system/sys-subsystem-net-devices-e0.device.wants/"
                 "portmajor-vlan@e0.service")
 IS_ROOT = os.geteuid() == 0
 
-# What the plugin and the command need of the suite, and to try them.
+# Packages of the suite that the plugin, the command and their trial need.
 IN_ROOT = "opensm,ibsim-utils,libevent-core-2.1-7,libjansson4,libbpf1"
 
-# In the root folder: a simulated fabric, and OpenSM on its first host as the service has it;
-# the arguments are its ExecStart. Goes on when the subnet is up, as `start` does again.
+# In the root folder: a simulated fabric, and OpenSM on its first host as in the service; the
+# arguments are its ExecStart. Goes on when the subnet is up, as `start` does again.
 RUN = r"""
 set -e
 export IBSIM_SOCKNAME=packages
@@ -63,9 +65,9 @@ start() {
 start "$@"
 """
 
-# Then: another version, and back to the first, with the files that the other one left and with
-# those from before; OpenSM has no LIDs of its own. Prints the first lines of plans, and what the
-# log has of them; leaves what the simulator dumps.
+# Then: another version, and back to the first, with the files of the other one and with those from
+# before; OpenSM has no LIDs of its own. Prints the first lines of plans, and the log about them;
+# leaves the simulator's dump.
 UPGRADE = r"""
 stop() {
 	kill $opensm
@@ -100,7 +102,7 @@ report restored
 
 
 def files_below(folder):
-    """Everything in a root folder: {path: (kind and mode, owner, link target)}."""
+    """All files in a root folder: {path: (kind and mode, owner, link target)}."""
     lines = must("find", folder, "-xdev", "-printf", r"%P\t%y%m %u:%g %l\n").splitlines()
     return dict(line.split("\t", 1) for line in lines)
 
@@ -117,7 +119,7 @@ def opensm_version():
 
 
 def next_version(deb, folder, format_now, format_next):
-    """The package of a version whose plans have another format: as this one is, but for that."""
+    """The package of a version whose plans have another format, otherwise like this one."""
     must("dpkg-deb", "-R", deb, folder)
     for path in (folder / "usr/bin/portmajor", *folder.glob("usr/lib/**/libportmajor.so")):
         code = path.read_bytes()
@@ -191,7 +193,7 @@ class Packages(labtest.Folders):
                       for name in re.findall(r"(?:^|, )([^ ,]+)", self.field(field, deb)))
 
     def test_none_needs_another_one(self):
-        """Nor has one files of another; OpenSM is the plugin's package's alone."""
+        """Nor has one files of another; only the plugin's package needs OpenSM."""
         for deb, needed in ((self.lab, ["libc6", "libjansson4"]),
                             (self.vlan, ["libbpf1", "libc6", "libjansson4"])):
             self.assertEqual(self.field("Version", deb), cmake_version())
@@ -247,7 +249,7 @@ class Packages(labtest.Folders):
     @unittest.skipUnless(IS_ROOT, "mounts need root")
     @unittest.skipUnless(shutil.which("debootstrap"), "no debootstrap here")
     def test_in_a_clean_root(self):
-        """OpenSM's own service routes without it before, with it once enabled; nothing stays."""
+        """OpenSM's own service routes without it before, with it once enabled; no file stays."""
         log = self.folder / "log"
         root, work = self.folder / "root", self.folder / "work"
         work.mkdir()
@@ -264,7 +266,7 @@ class Packages(labtest.Folders):
                         root, work, "sh", "-ec", text, "sh", *args,
                         env={"PATH": compatibility.PATH, "LC_ALL": "C.UTF-8"})
 
-        # OpenSM makes files of its own, which are not what is looked for.
+        # OpenSM makes files of its own, which do not matter here.
         inside(RUN, service)
         before = files_below(root)
 
@@ -291,7 +293,7 @@ class Packages(labtest.Folders):
         told = inside(RUN + '! grep portmajor "$log"', service)
         self.assertEqual(told, "")
 
-        # As the drop-in says.
+        # As in the drop-in.
         text = (root / SHARED).read_text(encoding="ascii")
         enable = re.findall(r"(?m)^#   ((?:mkdir|ln) .*)$", text)
         self.assertEqual(len(enable), 2)
@@ -320,7 +322,7 @@ class Packages(labtest.Folders):
         self.assertEqual(changed(), set())
 
     def check_upgrade(self, inside, work, service):
-        """A plan of a format that a version does not know is kept and named, and LIDs stay."""
+        """A plan of an unknown format is kept and named, and LIDs stay."""
         shutil.copy(self.deb, work / "old.deb")
         shutil.copy(next_version(self.deb, self.folder / "next", b"portmajor-plan 4",
                                  b"portmajor-plan 5"), work / "new.deb")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The circuits paper comes out as it did when it was compared by hand; and what portmajor
-collective does with bad input."""
+"""
+The circuits paper has the same verdicts as in a comparison by hand; and portmajor collective
+refuses bad input.
+"""
 
 import csv
 import json
@@ -109,7 +111,7 @@ class Command(unittest.TestCase):
                                places=9)
 
     def test_events(self):
-        """Computing and calls add up; what each call waits for on top is counted."""
+        """Computing and calls add up; the additional wait of each call is counted."""
         with tempfile.TemporaryDirectory() as folder:
             events = [{"compute": 0.5}, {"call": "Bcast", "bytes": 1000},
                       {"call": "Allgather", "bytes": 0}, {"compute": 1}]

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The paper on shared memory comes out as it did when it was compared by hand; and what
-portmajor-lab dsm does with bad input."""
+"""
+The paper on shared memory has the same verdicts as in a comparison by hand; and portmajor-lab dsm
+refuses bad input.
+"""
 
 import unittest
 
@@ -48,7 +50,7 @@ class Command(unittest.TestCase):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_gives_up(self):
-        """A page of three packets never comes to two receives."""
+        """A page of three packets never fits two receives."""
         done = pmlab.run_lab("dsm", "-N", 2, "--posted", 1, "--tries", 3, "--json")
         self.assertEqual(done.returncode, 1)
         self.assertIn("a node gave up", done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The RHiNET paper comes out as it did when it was compared by hand."""
+"""The RHiNET paper has the same verdicts as in a comparison by hand."""
 
 import csv
 import unittest
@@ -30,7 +30,7 @@ class Paper(labtest.Statements, labtest.Folders):
 
 class Words(unittest.TestCase):
     def test_of_the_run(self):
-        """What is found is said of the run: credits on both sides have no dip."""
+        """Verdicts depend on the run: credits on both sides have no dip."""
         same = {length: [1.0] * 10 for length in paper_rhinet.LENGTHS}
         self.assertEqual(paper_rhinet.show_fall(same),
                          "the ratio at 64 is 0.000 below that at 60, 0.000 below that at 72: "

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The paper on fat trees of VLANs comes out as it did when it was compared by hand; and what
-portmajor-lab traffic --engine share does with losses and with bad input."""
+"""
+The paper on fat trees of VLANs has the same verdicts as in a comparison by hand; and portmajor-lab
+traffic --engine share with failures and with bad input.
+"""
 
 import json
 import unittest
@@ -41,7 +43,7 @@ class Command(labtest.Folders):
         return json.loads(self.share("--json", *args))["networks"]
 
     def test_spine_lost(self):
-        """One of four planes is gone: whoever is on a leaf has three cables to get out by."""
+        """One of four planes has failed: each host at a leaf has three cables out."""
         for one in self.networks("--fail", "spine2"):
             with self.subTest(one["kind"]):
                 straight = {"flat": 1, "tree": 0.25}.get(one["kind"], 0.75)
@@ -50,7 +52,7 @@ class Command(labtest.Folders):
                 self.assertEqual(one["unreachable"], 0)
 
     def test_shifts_after_a_loss(self):
-        """The lines that change leave the rest as evenly dealt as the plan's tables do."""
+        """The changed lines leave the rest as evenly assigned as the plan's tables do."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 8, 8, 8, 1)
         done = pmlab.run_lab("traffic", "--engine", "share", "--json", "--permutations", 1,
                              "--fail", "spine0", netlist)
@@ -59,7 +61,7 @@ class Command(labtest.Folders):
             self.assertGreaterEqual(shifts["vlan"][key], 0.96 * shifts["tables"][key])
 
     def test_apart(self):
-        """A leaf that nothing joins any more: its hosts get nothing, and it is told."""
+        """A leaf without any cable: its hosts get nothing, and it is reported."""
         lost = [word for port in range(5, 9) for word in ("--fail", f"leaf0:{port}")]
         found = {one["kind"]: one for one in self.networks("--permutations", 3, *lost)}
         for kind, one in found.items():
@@ -69,7 +71,7 @@ class Command(labtest.Folders):
         self.assertIn("vlan: 44 of 88 flows have no path", self.share("--permutations", 3, *lost))
 
     def test_hosts_lost(self):
-        """Absent hosts have no part in it."""
+        """Absent hosts do not take part."""
         done = json.loads(self.share("--json", "--fail", "h0-1", "--fail", "h3-*"))
         self.assertEqual((done["hosts"], done["flows"]), (11, 5))
         self.assertEqual([one["unreachable"] for one in done["networks"]], [0, 0, 0, 0])
@@ -82,7 +84,8 @@ class Command(labtest.Folders):
         self.assertEqual(self.share("-q"), "")
 
     def test_repaired(self):
-        """Recordings: what all hosts exchange, before and after; a cable of four is lost."""
+        """Recordings: the rates of all hosts' exchange, before and after; one of four cables fails.
+        """
         file = self.folder / "cable.sets"
         pmlab.run_lab("traffic", "-q", self.netlist, "--write", file, "--fail", "leaf0:5")
         spine = self.folder / "spine.sets"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Cables, hosts and switches at other places than before: what `status`, metrics and events say
-of them is what ibsim's Dump shows, until it is undone or acknowledged."""
+"""
+Cables, hosts and switches at other places than before: the statements of `status`, metrics and
+events agree with ibsim's Dump, until the change is undone or acknowledged.
+"""
 
 import itertools
 import json
@@ -35,7 +37,7 @@ class PlacesCase(test_missing.MissingCase):
         return found
 
     def change(self, *commands):
-        """Console commands between two sweeps, and what they need."""
+        """Console commands between two sweeps, and the commands that they need."""
         self.lab.measure(commands[0], lambda: self.lab.fabric.console(*commands))
 
     def judge(self):
@@ -64,7 +66,7 @@ class PlacesCase(test_missing.MissingCase):
                            "adopted")
 
     def check_closed(self, told):
-        """Parts that were missing, if any, are no more."""
+        """Parts that were missing, if any, are missing no more."""
         opened = [text for kind, text in told if kind == "missing"]
         closed = [text.removeprefix("missing no more: ") for _, text in told
                   if text.startswith("missing no more: ")]
@@ -79,7 +81,7 @@ class PlacesCase(test_missing.MissingCase):
 
 class Recabled(PlacesCase):
     def test_uplink_in_a_hosts_port(self):
-        """The cable is elsewhere, and the host has none; nothing has returned."""
+        """The cable is elsewhere, and the host has none; no part has returned."""
         up = self.peer("leaf7", 21)
         name, port = self.lab.netlist.nodes["leaf7"].ports[21]
         said = (f"missing: host {HOST} at leaf7[4]",
@@ -177,7 +179,7 @@ class Moved(PlacesCase):
         self.assertEqual([text for kind, text in told if kind == "returned"], [])
         self.assertIn(("moved", said[1].partition(": ")[2]), told)
 
-        # It is to stay; the other one is still missing, wherever it may come back.
+        # It stays; the other one is still missing, wherever it may return.
         self.acknowledge(HOST)
         self.wait_judged(f"missing: host {OTHER}")
         self.assertEqual(self.places(), [("adopted", said[1].partition(": ")[2])])
@@ -192,7 +194,7 @@ class Moved(PlacesCase):
 
 
 class NotThere(PlacesCase):
-    """A failure of parts that are missing or elsewhere now is refused, as status has them."""
+    """A failure of parts that are missing or elsewhere now is refused, in the words of status."""
 
     def refused(self, *args):
         """The message of each command."""
@@ -230,7 +232,7 @@ class NotThere(PlacesCase):
         self.missing("leaf7:4", f"host {HOST} at leaf7[4]")
         for text in "leaf7:21", f"leaf7[21]-{up}", f"{up}":
             self.missing(text, f"leaf7[21]-{up}")
-        # What is there fails as before, beside what is not.
+        # Present parts fail as before, beside absent ones.
         self.assertEqual(self.run_it("whatif", "-q", "--now", "--fail", "s1-*").returncode, 0)
         self.assertIn("missing already", self.refused("s1-*", HOST))
         self.assertIn('no node is named "nobody"', self.refused("nobody"))
@@ -267,7 +269,7 @@ class OnceInAll(PlacesCase):
         flows = leaf * (hosts - leaf)
         self.assertEqual([self.count(), self.count(*fail)], [(hosts, hosts, flows)] * 2)
 
-        # To stay there; then one is missing, which is a host of the fabric with all parts.
+        # It stays there; then one is missing, which is a host of the fabric with all parts.
         self.acknowledge(HOST)
         self.wait_judged()
         self.assertEqual([self.count(), self.count(*fail)], [(hosts, hosts, flows)] * 2)
@@ -287,7 +289,7 @@ class Replaced(PlacesCase):
             net.write(f'Switch\t{ports} "spare"\n\n')
 
     def test_switch(self):
-        """Another one is where it was, with the same cables."""
+        """Another switch is in its place, with the same cables."""
         ports = self.lab.netlist.nodes[self.OLD].ports
         old, new = self.fabric.guid(self.OLD), self.fabric.guid("spare")
         self.change(f'Unlink "{self.OLD}"')
@@ -322,7 +324,7 @@ class Flapping(PlacesCase):
         return int(found[1]) if found else 0
 
     def test_host(self):
-        """It is named, with how often its link went down; nothing is kept out."""
+        """It is named, with the number of flaps of its link; it is not excluded."""
         self.places()
         for number in range(1, self.TIMES + 1):
             self.change('Unlink "leaf7"[4]')
@@ -335,7 +337,7 @@ class Flapping(PlacesCase):
         self.assertRegex(text, rf"^host {HOST} at leaf7\[4\], down {self.LIMIT + 1} times in \d+ s$")
         gauges = test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))
         self.assertEqual(int(gauges["portmajor_flapping_hosts"]), 1)
-        self.lab.close()  # another process has counted nothing: no word that it is steady
+        self.lab.close()  # another process has no counts: it must not say that the link is steady
         self.start()
         simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "the state",
                           state=self.judge)

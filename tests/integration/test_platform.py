@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""plan --simgrid: the routes are those of the tables, and an MPI program on them is as slow on
-a degraded fabric as the loads of links say."""
+"""
+plan --simgrid: the routes are those of the tables, and an MPI program on them is slowed down by a
+degraded fabric as much as the loads of links predict.
+"""
 
 import json
 import re
@@ -18,13 +20,13 @@ PROGRAM = pmlab.BUILD / "simgrid_collective"
 HEADER = 16  # bytes that SMPI adds to each message
 RATE = 4e9  # bytes a second, 4xQDR
 
-# CM02 without anything that is not in loads of links.
+# CM02 without effects other than loads of links.
 CONFIG = ("network/model:CM02", "network/crosstraffic:0", "smpi/wtime:0",
           "smpi/simulate-computation:no", "smpi/host-speed:1Gf", "smpi/alltoall:basic_linear")
 
 
 def read_tables(path):
-    """({switch: {LID: port}}, {host: base LID}) of what plan --lfts writes."""
+    """({switch: {LID: port}}, {host: base LID}) of the files of plan --lfts."""
     tables, lids, table = {}, {}, None
     for line in path.read_text("ascii").splitlines():
         head = re.match(r"Unicast lids .* of switch .*\('(.*)'\):$", line)
@@ -41,7 +43,7 @@ def read_tables(path):
 
 class Writer(labtest.Folders):
     def write(self, net, *options, cut=0):
-        """The platform and the tables, written by one command; cut: pairs without a path."""
+        """Writes the platform and the tables, by one command; cut: pairs without a path."""
         done = pmlab.run_cli("plan", "-q", "--simgrid", self.folder / "p.xml", "--lfts",
                              self.folder / "tables", *options, net)
         self.assertEqual((done.returncode, done.stdout), (int(cut > 0), ""), done.stderr)
@@ -66,7 +68,7 @@ class Platform(Writer):
         return None
 
     def check_routes(self, net, *options, gone=(), cut_pairs=0):
-        """Each pair of hosts has its route, or none where there is no way; gone: hosts."""
+        """Each pair of hosts has its route, or none where there is no path; gone: hosts."""
         root, tables, lids = self.write(net, *options, cut=cut_pairs)
         netlist = simlab.Netlist(net)
         hosts = [host.get("id") for host in root.iter("host")]
@@ -109,13 +111,13 @@ class Platform(Writer):
                                  cut)
 
     def test_nothing_left(self):
-        """No host, no table, and nothing undefined (with sanitizers) on the way."""
+        """No host, no table, and no undefined behaviour (with sanitizers)."""
         net = pmlab.generate(self.folder / "whole.net", "two-level", 6, 4, 4, 1)
         root, tables, _ = self.write(net, "--fail", "*")
         self.assertEqual((list(root.iter("host")), tables), ([], {}))
 
     def test_rates(self):
-        """Of the netlist; 200 Gb/s where it has none. A switch costs 100 ns, a cable 50."""
+        """Of the netlist; 200 Gb/s without one. A switch costs 100 ns, a cable 50."""
         net = self.folder / "rates.net"
         text = pmlab.generate(net, "two-level", 2, 1, 1, 1).read_text("ascii")
         lines = [line.replace("4xQDR", "1xQDR") if '"spine0"[1]' in line else
@@ -153,7 +155,7 @@ class Platform(Writer):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("1056 hosts", done.stderr)
         self.assertFalse((self.folder / "no.xml").exists())
-        # What is lost is not counted.
+        # Lost messages are not counted.
         done = pmlab.run_cli("plan", "-q", "--simgrid", "/dev/null", "--fail", "leaf0", net)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
@@ -183,16 +185,15 @@ class Mpi(Writer):
         return max(times)
 
     def most_flows(self, net, lost, hosts):
-        """On one link: what `table` says of those between switches, and a host's own."""
+        """On one link: from `table` for those between switches, and for a host's own."""
         lose = [word for one in lost for word in ("--fail", one)]
         table = json.loads(pmlab.run_cli("table", "--json", *lose, net).stdout)
         return max(hosts - 1, *(port["after"] for switch in table["switches"]
                                 for port in switch["ports"]))
 
     def test_degraded(self):
-        """64 hosts, each sending to each other one. The busiest link has to carry its flows; it
-        does nothing else, but where flows near it have more of their links than it has: one
-        cable lost."""
+        """64 hosts, each sending to each other one. The busiest link is busy all the time, unless
+        flows near it have more of their links than it has: one cable fails."""
         net = pmlab.generate(self.folder / "64.net", "two-level", 8, 8, 8, 1)
         took = {}
         for lost, flows, over in (((), 63, 1.001), (("leaf0:9",), 64, 1.07),
@@ -216,8 +217,8 @@ class Mpi(Writer):
         return json.loads(done.stdout)["points"][0]["done"]["us"] / 1e6
 
     def test_overload(self):
-        """SimGrid takes too little time where links are overloaded, as it has no queues in which
-        packets for other links wait: the guide tells how little."""
+        """SimGrid's times are too short where links are overloaded, as it has no queues in which
+        packets for other links wait: the guide has the difference."""
         size = 65536
         config = [*CONFIG[:-1], "smpi/alltoall:ring"]
         for side, lost, least, most in ((4, "spine[0-1]", 0.88, 0.92), (8, "spine[0-3]", 0.76, 0.8)):

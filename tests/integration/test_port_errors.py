@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Errors of ports, as OpenSM's performance manager reads them: a finding with the command that
-drains the link, an event, a gauge; and nothing is routed by them."""
+"""
+Errors of ports, as OpenSM's performance manager reads them: a finding with the command that drains
+the link, an event, a gauge; they have no effect on routing.
+"""
 
 import re
 import shlex
@@ -32,7 +34,7 @@ class PortErrors(test_missing.MissingCase):
         self.fabric.console(f'PerformanceSet "{node}"[{port}] PortCounters.{name}={value}')
 
     def listed(self):
-        """{"NAME[PORT]-..": (kind, symbol errors, link downs)}; None: nothing is known."""
+        """{"NAME[PORT]-..": (kind, symbol errors, link downs)}; None: unknown."""
         errors = test_status.state_of(self.lab.osm)["port_errors"]
         return errors and {
             "-".join(f"{end['name']}[{end['port']}]" for end in port["ends"]):
@@ -70,7 +72,7 @@ class PortErrors(test_missing.MissingCase):
         sent = self.lab.osm.counters() - before
         self.assertEqual(sent["lft_sets"], 0)
 
-        # The command that the finding has.
+        # The command in the finding.
         drain = shlex.split(re.search("`(.*)`", found).group(1))
         done = self.run_it(*drain[1:], "--wait", 60)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor preflight: each fault is found, named, and OpenSM agrees that it is one."""
+"""portmajor preflight: each fault is found and named, and OpenSM agrees."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Preflight(labtest.Folders):
                               stdin=subprocess.DEVNULL, timeout=pmlab.TIMEOUT_S)
 
     def checks(self, conf, *args, **kwargs):
-        """[(check, ok, text)], after checking what must always hold."""
+        """[(check, ok, text)], after the checks that must always hold."""
         done = self.run_it(conf, "--json", *args, **kwargs)
         self.assertEqual(done.stderr, "")
         found = json.loads(done.stdout)
@@ -62,7 +62,7 @@ class Preflight(labtest.Folders):
         return [(check, text) for check, ok, text in self.checks(*args, **kwargs) if not ok]
 
     def only(self, check, word, conf, *args, **kwargs):
-        """There is one fault, this one."""
+        """There is only this fault."""
         found = self.faults(conf, *args, **kwargs)
         self.assertEqual([name for name, _ in found], [check], found)
         self.assertIn(word, found[0][1])
@@ -124,7 +124,7 @@ class Preflight(labtest.Folders):
                 self.assertEqual(self.faults(self.conf(**options)), [])
 
     def test_shadow(self):
-        """It is said, and another engine must be there to route."""
+        """It is reported, and another engine must be there to route."""
         config = self.cache / "portmajor.conf"
         config.write_text("shadow yes\n")
         found = self.checks(self.conf(event_plugin_options=config))
@@ -147,7 +147,7 @@ class Preflight(labtest.Folders):
                                  [("prometheus", text)] if text else [])
 
     def service(self, ports, *args, **units):
-        """What is said of the service on a machine with these files: [(ok, text)]."""
+        """The checks of the service on a machine with these files: [(ok, text)]."""
         etc = self.cache / "etc"
         (etc / "default").mkdir(parents=True, exist_ok=True)
         (etc / "default/opensm").write_text(f"# PORTS=NONE\nPORTS={ports}\n")
@@ -177,7 +177,7 @@ class Preflight(labtest.Folders):
                             "psmisc" in told[0][1], told)
 
     def test_service(self):
-        """The file that is in use is named, and PORTS=NONE when portmajor is to route."""
+        """The file in use is named, and PORTS=NONE when portmajor is to route."""
         conf = self.conf()
         self.assertEqual(self.service("ALL"), [(True, "reads /etc/opensm/opensm.conf")])
         self.assertEqual(self.service("ALL", "-F", conf),
@@ -393,7 +393,7 @@ class Preflight(labtest.Folders):
             self.assertEqual("no cables join 4 of 6 pairs" in done.stdout, apart)
 
     def test_paths_after_failure(self):
-        """`plan --fail` says which remaining end ports lack a path then, and ends with 1."""
+        """`plan --fail` names the remaining end ports without a path, and ends with 1."""
         net = pmlab.generate(self.cache / "whole.net", "two-level", 3, 2, 2, 1)
         lfts = ("--lfts", self.cache / "lfts")
         for failed, status, note in (
@@ -414,7 +414,7 @@ class Preflight(labtest.Folders):
                 self.assertEqual(f"after the failure: {note}" in done.stderr, bool(status))
 
     def test_fabric_as_configured(self):
-        """Planned with the LMC, the lid_order and the files that OpenSM is to use."""
+        """Planned with the LMC, the lid_order and the files of OpenSM's configuration."""
         own = self.cache / "portmajor.conf"
         own.write_text("lid_order port-major\n", encoding="ascii")
         for options, args in (({}, ()), ({"lmc": 2}, ("-m", 2)),
@@ -438,7 +438,7 @@ class Preflight(labtest.Folders):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(done.stdout.startswith("usage: portmajor preflight"))
 
-    # ---- what OpenSM makes of the same
+    # ---- OpenSM's reaction to the same
 
     def opensm_log(self, **conf):
         """OpenSM's log up to its first sweep's end, with these lines of opensm.conf."""
@@ -448,7 +448,7 @@ class Preflight(labtest.Folders):
             return osm.log()
 
     def test_commas(self):
-        """The second comma is the one that OpenSM stumbles over."""
+        """The second comma is a fault to OpenSM, too."""
         log = self.opensm_log(event_plugin_name="x y,portmajor")
         self.assertIn("cannot load plugin 'y,portmajor'", log)
         self.assertFalse(re.search("portmajor run 1:", log))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""5,832 hosts: what sweeps take in which nothing changes, with nothing beside them (slow)."""
+"""5,832 hosts: the cost of sweeps without changes, on an otherwise idle machine (slow)."""
 
 import unittest
 

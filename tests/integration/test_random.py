@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Random fat trees with parts missing, each with random losses, on ibsim and OpenSM (slow).
+"""Random fat trees with parts missing, each with random failures, on ibsim and OpenSM (slow).
 
-Every event costs what whatif foretells, and the tables read back from the switches
-serve every pair that an up-then-down path joins. PM_SEED and PM_FABRICS in the
-environment give other trees.
+Every event costs as much as whatif predicts, and the tables read back from the switches serve every
+pair that an up-then-down path joins. PM_SEED and PM_FABRICS in the environment give other trees.
 """
 
 import os
@@ -17,7 +16,7 @@ import pmlab
 import simlab
 
 FABRICS = int(os.environ.get("PM_FABRICS", "10"))
-LOSSES = 4  # of each fabric, one after the other; then all comes back
+LOSSES = 4  # of each fabric, one after the other; then all return
 
 
 def draw_shape(r):
@@ -43,7 +42,7 @@ def draw_shape(r):
 
 
 def draw_degrade(r):
-    """What is missing from the start; mostly little."""
+    """Parts that are missing from the start; mostly few."""
     return ",".join((f"links={r.choice((0, 0, 1, 2, 4))}", f"switches={r.choice((0, 0, 0, 1))}",
                      f"hosts={r.choice((0, 0, 1, 2))}"))
 
@@ -68,13 +67,13 @@ class Random(labtest.Folders):
         print(f"PM_SEED={cls.seed} PM_FABRICS={FABRICS}", flush=True)
 
     def make_netlist(self, r, name):
-        """A netlist in which all that is there is joined, or None."""
+        """A netlist in which all present nodes are joined, or None."""
         args = (*draw_shape(r), "--degrade", draw_degrade(r), "--seed", str(r.randrange(1 << 20)))
         path = self.folder / f"{name}.net"
         done = pmlab.run_cli("generate", "-q", *args)
         path.write_text(done.stdout, encoding="ascii")
         if done.returncode or pmlab.run_cli("plan", path).returncode:
-            return None, args  # more missing than there is, or no tree left
+            return None, args  # more parts missing than there are, or no tree left
         return (path if is_joined(simlab.Netlist(path)) else None), args
 
     def draw_target(self, r, lab):
@@ -85,7 +84,8 @@ class Random(labtest.Folders):
         return name
 
     def is_allowed(self, lab, target, cut):
-        """What goes is seen by the manager, and takes nothing with it but hosts."""
+        """Whether the manager notices the failure, which must not take any node but hosts with it.
+        """
         name, _, port = target.partition(":")
         ends = {name, lab.netlist.nodes[name].ports[int(port)][0]} if port else {name}
         if not port and name in {peer for peer, _ in
@@ -109,7 +109,7 @@ class Random(labtest.Folders):
             self.assertEqual(event.wire, predicted.blocks, event.name)
 
     def try_losses(self, r, lab):
-        """False: what was left is no tree, and OpenSM's next engine has it."""
+        """False: the rest was no tree, and OpenSM's next engine routes it."""
         down, cut = [], set()
         for _ in range(LOSSES):
             targets = [self.draw_target(r, lab) for _ in range(20)]
@@ -118,7 +118,7 @@ class Random(labtest.Folders):
             if not allowed:
                 continue
             cut |= lab.fabric.cut_off_by(allowed[0], lab.osm.host)
-            # whatif knows the whole fabric only.
+            # whatif knows only the whole fabric.
             predicted = lab.whatif(allowed[0]) if not down else None
             down.append(allowed[0])
             self.events += 1
@@ -127,7 +127,7 @@ class Random(labtest.Folders):
                 return False
             self.check_event(event, predicted)
             self.check_tables(lab)
-        for target in reversed(down):  # else it might be where nobody sees it
+        for target in reversed(down):  # otherwise it might be where it is not discovered
             self.check_event(lab.event("back", target), None)
             self.check_tables(lab)
         return True
@@ -153,7 +153,7 @@ class Random(labtest.Folders):
         self.assertGreaterEqual(self.events, FABRICS)
 
     def test_detours_end(self):
-        """With service ports, too, no entry of a detour is left when all is back."""
+        """With service ports, too, no entry of a detour is left when all parts are back."""
         done = pmlab.run_cli("generate", "-q", "xgft", "4", "3,2,2,2", "1,3,1,1", "--degrade",
                              "links=4,switches=0,hosts=0", "--seed", "172128")
         path = self.folder / "detours.net"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One simulated fabric in all texts that programs write of it: one fabric, one plan."""
+"""One simulated fabric in all formats of programs: one fabric, one plan."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import odd_netlists
 import pmlab
 import simlab
 
-# What infiniband-diags prints, and the names of the files.
+# The programs of infiniband-diags, and the names of the files.
 PROGRAMS = {
     "discovered": ["ibnetdiscover"],
     "full": ["ibnetdiscover", "-f"],
@@ -92,7 +92,7 @@ class Programs(Readers):
             (cls.folder / "subnet.lst").write_bytes(path.read_bytes())
 
     def described(self, name):
-        """Not each program tells a router from other nodes: its role is given."""
+        """Some programs do not distinguish routers from other nodes: the role is given."""
         config = self.folder / "portmajor.conf"
         config.write_text("role compute name router\n", encoding="utf-8")
         done = self.plan(self.folder / name, "-l", "--json", "--config", config)
@@ -109,7 +109,7 @@ class Programs(Readers):
                 self.assertEqual(self.described(name), wanted)
 
     def test_one_topology(self):
-        """Not a switch, a LID or an entry of a table differs."""
+        """All switches, LIDs and entries of tables are equal."""
         for name in PROGRAMS:
             with self.subTest(name):
                 done = pmlab.run_cli("diff", "--json", self.folder / "discovered",

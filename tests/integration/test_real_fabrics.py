@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Fabrics of real machines (sim-topologies/real); test_large_fabrics.py has the large ones.
 
-Tables are read back from the simulated switches and followed by `portmajor check`, by a
-walker in Python that knows nothing of plans, and, where there are not too many pairs, by
-ibdmchk.
+Tables are read back from the simulated switches and followed by `portmajor check`, by a walker in
+Python that knows nothing of plans, and, where there are not too many pairs, by ibdmchk.
 """
 
 import pathlib
@@ -31,7 +30,7 @@ class Files(labtest.Folders):
                 self.assertRegex(done.stdout, r"\A\d+ switches, \d+ of them leaves")
 
     def test_counts(self):
-        """As README.md has them."""
+        """As in README.md."""
         readme = (real_fabrics.FOLDER / "README.md").read_text(encoding="utf-8")
         for real in real_fabrics.ALL:
             with self.subTest(real.name):
@@ -46,7 +45,7 @@ class Files(labtest.Folders):
                                          f"{between:,}", f"{between + len(ends):,}"))
 
     def test_whatif(self):
-        """What is lost of them below: an end node costs nothing."""
+        """The failures below: an end node costs nothing."""
         for real in real_fabrics.ALL:
             path = real_fabrics.write(real, self.folder / "whatif.net")
             netlist = simlab.Netlist(path)
@@ -63,7 +62,7 @@ class Real:
     """The tests; a class for each fabric below."""
 
     REAL = None
-    NOT_JOINED = {}  # pairs that need not be delivered with all there, by kinds of end nodes
+    NOT_JOINED = {}  # pairs that need not be delivered with all parts up, by kinds of end nodes
 
     @classmethod
     def make_netlist(cls):
@@ -72,7 +71,7 @@ class Real:
         return path
 
     def follow(self, dump):
-        """No pair is cut that has a path up and then down, and nothing circles."""
+        """No pair with a path up and then down is cut, and no packet loops."""
         walked = walker.walk(dump, self.levels)
         self.assertEqual((dict(walked.missed), walked.missing), ({}, []))
         self.assertEqual(walked.loops[:5], [])
@@ -84,7 +83,7 @@ class Real:
         type(self).followed = self.follow(dump)
         if self.judged:
             apart = walker.apart(dump, self.levels)
-            # Which levels switches without hosts are on is the engine's affair.
+            # The levels of switches without hosts are up to the engine.
             self.assertEqual(ibdmchk.faults(self.lab, apart=lambda a, b: a[1] is None
                                             or b[1] is None or apart(a, b)), [])
         return walked
@@ -131,7 +130,7 @@ class Psmn(Real, labtest.LabCase):
         return path
 
     def test_walker(self):
-        """What is wrong is seen: packets for h12, which is below sw07, from sw01."""
+        """Faults are found: packets for h12, which is below sw07, from sw01."""
         dump = self.lab.dump()
         lid = pmlab.Dump(dump).lids["h12"]
         for name, port in (("nowhere", 255), ("a host", 1)):
@@ -163,7 +162,7 @@ def write_roots(path, netlist, levels):
 class EnginesBeside(labtest.Folders):
     """OpenSM's own engines with the same events: LFT Sets, and pairs that are joined."""
 
-    # Losses that cost less with the best of them: its LFT Sets.
+    # Failures that cost less with the best of them: its LFT Sets.
     CHEAPER = {"psmn-qdr": {"sw07:13": 5, "sw01:16": 4}}
 
     @staticmethod

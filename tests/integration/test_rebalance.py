@@ -34,7 +34,7 @@ class Request(labtest.Folders):
         return folder
 
     def serve(self, number, balance=BALANCE, **answer):
-        """The same, with one that answers; what it is asked."""
+        """The same, with a server; returns the requests."""
         asked = []
         folder = self.write(number, balance)
         answers = {"state": "pending", "reason": None, "cause": None, "balance": balance,
@@ -65,7 +65,7 @@ class Request(labtest.Folders):
         return done.stdout or done.stderr
 
     def test_nobody(self):
-        """Those that would not follow are not asked."""
+        """OpenSMs that would not follow get no request."""
         message = "no running OpenSM is the master and routes with portmajor"
         self.assertIn("no OpenSM has run here", self.run_it(status=3))
         self.write(1, running=False)
@@ -133,7 +133,7 @@ class Request(labtest.Folders):
         self.assertEqual(asked, [])
 
     def test_no_answer(self):
-        """One that is in use, and does not answer."""
+        """One that runs, and does not answer."""
         folder = self.write(1)
         with open(folder / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -142,7 +142,7 @@ class Request(labtest.Folders):
 
 class Plugin(labtest.Folders):
     def test_taken(self):
-        """Where all tables are the plan's it is done, and leaves the file."""
+        """If all tables are the plan's it is done, and leaves the file."""
         net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
         cache = self.folder / "cache"
         cache.mkdir()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Cables in other ports than before, and plans that are lost: no LID's packets go round.
+"""Cables in other ports than before, and plans that are lost: no LID's packets loop.
 
-Entries of LIDs that no port has stay in the switches. They are followed here like all
-others, up to LinearFDBTop, over the cables as they are now (pmlab.loops).
+Entries of LIDs that no port has stay in the switches. They are followed here like all others, up to
+LinearFDBTop, over the present cables (pmlab.loops).
 """
 
 import json
@@ -43,7 +43,7 @@ class Recabled(labtest.Folders):
         return max(self.netlist.nodes[name].ports) + 1
 
     def change(self, name, *commands):
-        """What that costs in LFT Sets."""
+        """The cost of the change in LFT Sets."""
         event = self.lab.measure(name, lambda: self.lab.fabric.console(*commands))
         self.assertEqual(event.miscounted, [], name)
         return event.wire
@@ -72,7 +72,7 @@ class Recabled(labtest.Folders):
         self.check_status()
 
     def check_status(self):
-        """What was taken out is in the log and, counted, in status."""
+        """Removed entries are in the log and, counted, in status."""
         told = re.findall(r"stale entries removed: (\d+) in \d+ LFT blocks?, .* of (\d+) LIDs?",
                           self.lab.osm.log())
         self.assertTrue(told)
@@ -104,11 +104,11 @@ def meshed(path, pods=2, leaves=3, middles=3, tops=3, hosts=2):
 
 
 class LostFiles(labtest.Folders):
-    """All files are lost while a switch is away: tables are read back, and kept.
+    """All files are lost while a switch is absent: tables are read back, and kept.
 
-    A cable is lost then, a restart reads the tables once more, and the cable returns.
-    m0-0, which sent up for that loss, must send down again: else it loops as soon as the
-    switches above have no other way down than over m0-0.
+    Then a cable fails, a restart reads the tables once more, and the cable returns. m0-0, which
+    sent up because of that failure, must send down again: otherwise it loops as soon as the
+    switches above have no other path down than over m0-0.
     """
 
     @classmethod
@@ -151,7 +151,7 @@ class LostFiles(labtest.Folders):
 
 
 class OtherLmc(labtest.Folders):
-    """Restarts with another LMC, by which LIDs and tables are all others, with parts away."""
+    """Restarts with another LMC, which changes all LIDs and tables, with parts absent."""
 
     def test_lmc_changes(self):
         netlist = simlab.Netlist(pmlab.generate(self.folder / "fabric.net", "xgft", 3, "3,3,3",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""LFT Sets recorded from OpenSM on ibsim, and what they cost pairs of hosts (648 hosts)."""
+"""LFT Sets recorded from OpenSM on ibsim, and their cost for pairs of hosts (648 hosts)."""
 
 import json
 import math
@@ -26,7 +26,7 @@ CHASSIS = "s0"  # the same
 
 
 class Lost:
-    """What wiretime.Reach asks of a fabric."""
+    """The part of a fabric that wiretime.Reach needs."""
 
     def __init__(self, netlist, target):
         self.netlist = netlist
@@ -37,7 +37,7 @@ class Lost:
 
 
 class Names(labtest.Folders):
-    """What --fail may name, with names in comments as ibnetdiscover prints them."""
+    """Names for --fail, with names in comments as in ibnetdiscover's output."""
 
     LEAF, OTHER, SPINE, HOST = (f"{kind}-{number:016x}" for kind, number in
                                 (("S", 1), ("S", 2), ("S", 3), ("H", 4)))
@@ -115,7 +115,8 @@ class States(unittest.TestCase):
                 self.record("answered", guid, tid=tid)]
 
     def test_active(self):
-        """At the switch when its answer leaves; what goes down again counts from its next time."""
+        """At the switch when its answer leaves; a link that goes down again counts from its next
+        time."""
         records = [*self.set_state(7, 1, smps.ACTIVE), *self.set_state(8, 2, smps.ARMED),
                    self.record("state", 8, status=smps.ACTIVE, method=0),
                    *self.set_state(7, 3, smps.DOWN), *self.set_state(7, 4, smps.ARMED),
@@ -128,7 +129,7 @@ class States(unittest.TestCase):
 
 
 class Returns(labtest.Folders):
-    """What fails comes back, which is recorded and read."""
+    """Failed parts return, which is recorded and read."""
 
     @classmethod
     def setUpClass(cls):
@@ -149,7 +150,7 @@ class Returns(labtest.Folders):
         return json.loads(done.stdout)
 
     def both(self, lost, how):
-        """What the lab finds in the recordings of both engines."""
+        """The lab's results for the recordings of both engines."""
         return self.lab("--sets", self.files["portmajor", how], "--compare",
                         self.files["updn", how], "--fail", lost)["recordings"]
 
@@ -168,7 +169,7 @@ class Returns(labtest.Folders):
         self.assertAlmostEqual(ours["pair_seconds"], 46 * back / 1e9)
 
     def test_rebooted(self):
-        """A leaf that is back with its hosts: its table comes before its links with portmajor."""
+        """A leaf that returns with its hosts: its table comes before its links with portmajor."""
         hosts, others = 4, 20
         for told, engine in zip(self.both("leaf3", "rebooted"), ("portmajor", "updn")):
             found = self.found[engine, "rebooted"]
@@ -184,14 +185,14 @@ class Returns(labtest.Folders):
         self.assertLess(min(written), found.active[0][0])
 
     def test_tables(self):
-        """Sets explain them if the leaf's was lost, and not if it was kept."""
+        """Sets explain them if the leaf's table was lost, and not if it was kept."""
         found = self.found["portmajor", "rebooted"]
         record_sets.check_sets(found.before, found.before, found.sets, found.reset)
         with self.assertRaisesRegex(simlab.SimError, "no Set explains block 0 of leaf3"):
             record_sets.check_sets(found.before, found.before, [], found.reset)
 
     def test_throughput(self):
-        """When all is back it is what it was."""
+        """When all are back it is as before."""
         one, = self.lab("--engine", "share", "--sets", self.files["portmajor", "rebooted"],
                         "--shifts", 3, "--permutations", 3)["recordings"]
         self.assertEqual((one["after"], one["after"]["hosts"]), (one["before"], 24))
@@ -232,7 +233,7 @@ class RecordSets(labtest.Folders):
         cls.path = pmlab.generate(cls.folder / "fabric.net", "director", 36)
         cls.netlist = simlab.Netlist(cls.path)
         cls.found, cls.files = {}, {}
-        # A machine that stops for 0.1 s makes ours ten times as long, and ftree's no shorter.
+        # A machine that stops for 0.1 s makes our time ten times as long, and ftree's no shorter.
         ours = [record_sets.record(cls.netlist, "portmajor", [LOST]) for _ in range(3)]
         cls.found["portmajor"] = min(ours, key=lambda found: found.sets[-1].acked or math.inf)
         cls.found["ftree"] = record_sets.record(cls.netlist, "ftree", [CHASSIS], tries=1)
@@ -242,7 +243,7 @@ class RecordSets(labtest.Folders):
                 record_sets.write(recording, cls.files[name])
 
     def traffic(self, *args, lose=LOST):
-        """What `portmajor-lab traffic` says: a CompletedProcess."""
+        """The output of `portmajor-lab traffic`: a CompletedProcess."""
         return pmlab.run_lab("traffic", self.path, "--fail", lose, *args)
 
     def recordings(self, *args):
@@ -255,7 +256,7 @@ class RecordSets(labtest.Folders):
                                "--compare", self.files["ftree"])
 
     def test_ours_is_a_fraction(self):
-        """Pairs times seconds: the failure is the same, what follows is not."""
+        """Pairs times seconds: the failure is the same, the repair is not."""
         ours, theirs = self.both()
         self.assertEqual([r["name"].split(",")[0] for r in (ours, theirs)],
                          ["portmajor", "ftree"])
@@ -304,7 +305,7 @@ class RecordSets(labtest.Folders):
 
     @staticmethod
     def changes(curve):
-        """[ns, paths] where it changes."""
+        """[ns, paths] at each change."""
         points = []
         for ns, dead in curve.items():
             if not points or points[-1][1] != dead:
@@ -312,12 +313,12 @@ class RecordSets(labtest.Folders):
         return points
 
     def test_computed_has_the_same_sets(self):
-        """Those that were recorded, and sooner by the time it takes to find the failure."""
+        """The same as recorded, but earlier by the time to find the failure."""
         path = self.folder / "same.sets"
         computed, = self.recordings("-s", "h0-1", "--write", path)
         recorded, = self.recordings("--sets", self.files["portmajor"])
         sent = self.contents(self.files["portmajor"])
-        # A burst of losses that is seen in parts may take others in between.
+        # A burst of failures that is seen in parts may include others in between.
         self.assertEqual(self.contents(path).items() - sent.items(), set())
         self.assertLessEqual(computed["sets"], recorded["sets"])
         self.assertEqual(computed["cut"]["at_once"], recorded["cut"]["at_once"])
@@ -331,7 +332,7 @@ class RecordSets(labtest.Folders):
                 if row.startswith("set ")}
 
     def test_written_is_read(self):
-        """The recording that is computed, from a file."""
+        """The computed recording, from a file."""
         path = self.folder / "computed.sets"
         first, = self.recordings("--write", path)
         again, = self.recordings("--sets", path)
@@ -381,7 +382,7 @@ class RecordSets(labtest.Folders):
                     "0x0000000000000077", "--sets", path)
 
     def test_tables_that_no_set_explains(self):
-        """A recording that misses a Set is none."""
+        """A recording without one of the Sets is refused."""
         found = self.found["portmajor"]
         with pmlab.Folder() as folder:
             dump = pathlib.Path(folder) / "dump"

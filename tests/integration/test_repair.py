@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Early repair: all blocks of a failure are sent before OpenSM looks, and none again.
+"""Early repair: all blocks of a failure are sent before OpenSM's sweep, and none again.
 
-What happens when the repair itself is disturbed is in test_repair_faults.py.
+test_repair_faults.py has repairs that are disturbed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import wire
 class Configured(labtest.LabCase):
     """With a configuration file."""
 
-    CONFIG = "flap_limit 0\n"  # cables are lost over and over here
+    CONFIG = "flap_limit 0\n"  # the same cables fail over and over here
 
     @classmethod
     def options(cls):
@@ -34,7 +34,7 @@ class Shape:
     COSTLESS = ()  # that change none
 
     def check_repaired(self, target):
-        """Loses it: the repair sends everything, the sweep nothing; and takes it back."""
+        """A part fails: the repair sends everything, the sweep nothing; then it returns."""
         lost = self.lose(target)
         self.check_walk()
         self.check_returned(self.back(target))
@@ -66,7 +66,7 @@ class ThreeLevels(Shape, Configured, labtest.Repaired):
 
 
 class SwitchedOff(Configured):
-    """With `early_repair no` the sweep does it, at the same cost."""
+    """With `early_repair no` the sweep sends all blocks, at the same cost."""
 
     GENERATE = ("director", 36)
     CONFIG = "early_repair no\n"
@@ -78,7 +78,7 @@ class SwitchedOff(Configured):
                 self.assertEqual(lost.repairs, [])
                 self.assertGreater(lost.wire, 0)
                 self.assertEqual(sum(run.sent for run in lost.runs), lost.wire)
-                # Each node was asked first what it is.
+                # Each node was first queried for its NodeInfo.
                 self.assertGreater(lost.measured["last_lft_smp"],
                                    len(self.lab.netlist.nodes) // 2)
                 self.check_walk()
@@ -119,7 +119,7 @@ class Held(Configured):
 
 
 class DeadSwitches(Configured):
-    """A switch of each level dies; questions to them fail only after their time-out."""
+    """A switch of each level dies; Gets to them fail only after their time-out."""
 
     GENERATE = ("xgft", 3, "3,4,5", "1,4,6")
     LEVELS = ("leaf", "sw2-", "sw3-")
@@ -151,7 +151,7 @@ class DeadSwitches(Configured):
         repairs = pmlab.Repair.find(log)
         self.assertGreater(sum(repair.links_down for repair in repairs), 0)
         for repair in repairs:
-            # Silent questions are a wire's worth, and so are those of a second search.
+            # As many unanswered Gets as fit the wire, and as many of a second search.
             self.assertLessEqual(repair.unanswered, self.WIRE_SMPS * (1 + repair.gave_up))
         self.assertNotIn("ERRORS DURING INITIALIZATION", log)
         self.check_walk()
@@ -163,7 +163,7 @@ class DeadSwitches(Configured):
         self.check_healthy()
 
     def lose_with_a_deaf_leaf(self):
-        """sw2-1 is lost, and leaf0 takes no block 0 of the repair. The mark before."""
+        """sw2-1 fails, and leaf0 takes no block 0 of the repair. Returns the mark before."""
         lab = self.lab
         lab.osm.settle(lab.osm.mark(), sweep=False)
         lab.osm.wait_traps_aged()
@@ -177,7 +177,7 @@ class DeadSwitches(Configured):
         return mark
 
     def test_block_not_acknowledged(self):
-        """The rest is sent all the same, and that block at a second look."""
+        """The rest is sent all the same, and that block at the next try."""
         lab = self.lab
         for _ in range(pmlab.ATTEMPTS):
             mark = self.lose_with_a_deaf_leaf()
@@ -185,7 +185,7 @@ class DeadSwitches(Configured):
             repair, = pmlab.Repair.find(log)
             if not repair.unanswered:
                 break
-            lab.back(self.down.pop())  # a busy machine: a question was late
+            lab.back(self.down.pop())  # a busy machine: a Get was late
         self.assertEqual(repair.sent, repair.acked + 1)
         self.assertFalse(repair.gave_up)
         self.assertEqual([run.sent for run in pmlab.Run.find(log)], [0])

@@ -11,18 +11,18 @@ import simlab
 
 STOP_S = 30  # OpenSM has ended by then
 SMALL = ("xgft", 3, "3,4,5", "1,4,6")  # a sweep is short in spite of a delay
-TRANSMISSIONS = 4  # of a question, with OpenSM's transaction_retries
+TRANSMISSIONS = 4  # of a Get, with OpenSM's transaction_retries
 
 
 def watch(lab, condition, what, timeout=60):
-    """As poll_until, often enough to act in the middle of a repair."""
+    """Like poll_until, often enough to act in the middle of a repair."""
     simlab.poll_until(lambda: lab.osm.is_alive() and condition(), timeout, what, every=0.001)
 
 
 def begin(lab, target, smps=0, blocks=0):
-    """Loses it and returns when so many SMPs, and LFT Sets, of the repair are sent.
+    """A part fails; returns when so many SMPs, and LFT Sets, of the repair are sent.
 
-    That the discovery has not begun by then is seen to: else it is tried again.
+    The discovery must not have begun by then: otherwise it is tried again.
     """
     osm = lab.osm
 
@@ -51,7 +51,7 @@ class Faults(labtest.LabCase):
     @classmethod
     def options(cls):
         config = cls.folder / "portmajor.conf"
-        config.write_text("flap_limit 0\n")  # the same cables go over and over
+        config.write_text("flap_limit 0\n")  # the same cables fail over and over
         # Without what ibdmchk reads: OpenSM does not get all names.
         return {"conf": {"event_plugin_options": config}}
 
@@ -69,12 +69,12 @@ class Faults(labtest.LabCase):
             self.lab.fabric.back(self.down.pop())
 
     def lose(self, target):
-        """At once; nothing is waited for."""
+        """At once, without a wait."""
         self.down.append(target)
         self.lab.fabric.lose(target)
 
     def check_ends_well(self):
-        """With everything back and no error left, after a sweep that must see it all."""
+        """With all parts back and no error left, after a sweep that must discover all."""
         osm = self.lab.osm
         self.take_back_all()
         self.resweep()
@@ -95,7 +95,7 @@ class Faults(labtest.LabCase):
 
 
 def percent_dropped(lost):
-    """Of transmissions, so that this share of questions is lost with all their retries."""
+    """Of transmissions, so that this share of Gets is lost with all their retries."""
     return round(100 * lost ** (1 / TRANSMISSIONS))
 
 
@@ -104,7 +104,7 @@ class Undelayed(Faults):
     @classmethod
     def options(cls):
         options = super().options()
-        # A question that is lost takes four times as long.
+        # A lost Get takes four times as long.
         options["conf"]["transaction_timeout"] = 50
         return options
 
@@ -113,7 +113,7 @@ class Undelayed(Faults):
                 if self.lab.netlist.nodes[name].is_switch}
 
     def lose_with_errors(self, target, lost):
-        """That share of all questions to the switches at the lost cables is lost."""
+        """Drops that share of all Gets to the switches at the failed cables."""
         lab = self.lab
         affected = sorted(self.neighbours(target))
         lab.osm.settle(lab.osm.mark(), sweep=False)
@@ -161,7 +161,7 @@ class Undelayed(Faults):
         self.check_ends_well()
 
     def test_back_before_the_sweep(self):
-        """Gone and back in one breath, again and again."""
+        """Down and up at once, again and again."""
         lab = self.lab
         for target in ("leaf5:20", "s3-line1:21", "s2-line0", "s1-*"):
             with self.subTest(target):
@@ -171,7 +171,7 @@ class Undelayed(Faults):
                 self.check_ends_well()
 
     def test_back_after_the_repair(self):
-        """Repaired, and back before the sweep has seen that it was gone."""
+        """Repaired, and up before the sweep has seen it down."""
         lab = self.lab
         for target in ("leaf5:20", "s1-*"):
             with self.subTest(target):
@@ -202,7 +202,7 @@ class Undelayed(Faults):
 
 
 class Delayed(Faults):
-    """Each SMP waits, so that the middle of a repair can be hit."""
+    """Each SMP is delayed, so that the middle of a repair can be hit."""
 
     GENERATE = SMALL
     ENV = {"MADCOUNT_DELAY_US": "1000"}
@@ -223,7 +223,7 @@ class Delayed(Faults):
         self.second_loss("sw2-1", "sw2-3", blocks=5)
 
     def test_second_switch_on_the_way(self):
-        """The manager's leaf loses a switch that blocks are being sent through."""
+        """The manager's leaf loses a switch through which blocks are being sent."""
         self.second_loss("sw3-1", "sw2-0", blocks=3)
 
     def test_managers_cable_while_asking(self):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-lab traffic --engine packet --sets: a recording happens as what it is of does."""
+"""
+portmajor-lab traffic --engine packet --sets: the packets of a recording fare as with --repair.
+"""
 
 import json
 
@@ -32,7 +34,7 @@ class Replay(labtest.Folders):
         self.assertIn(message, done.stderr)
 
     def test_same(self):
-        """The recording that is computed does what --repair order does, packet for packet."""
+        """The computed recording does the same as --repair order, packet for packet."""
         repaired = self.traffic("--fail", LOST, "--repair", "order", "--smp", "3us", "--at", "10us")
         for more in ((), ("--fail", LOST)):
             recorded = self.traffic("--sets", self.sets, "--at", "10us", *more)
@@ -46,7 +48,7 @@ class Replay(labtest.Folders):
         self.assertEqual(recorded["points"][0]["windows"][-1]["dropped"], 0)
 
     def test_compared(self):
-        """Another recording runs as by itself, healthy tables and all, behind the first."""
+        """Another recording runs as it does alone, healthy tables included, behind the first."""
         done = pmlab.run_lab("traffic", "-q", "--fail", LOST, "--mad-us", 9, "--write",
                              self.folder / "slow.sets", NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -66,7 +68,7 @@ class Replay(labtest.Folders):
         self.refuse(2, "--compare: not with --shard", "--compare", "x", "--shard", "1/2", "--json")
 
     def test_when(self):
-        """Before the run all Sets are in force; those behind its end are told."""
+        """Before the run all Sets are in force; those behind its end are reported."""
         before = self.traffic("--sets", self.sets, "--at", "-10ms")
         self.assertEqual(before["settings"]["failed_us"], -10000)
         self.assertEqual(before["points"][0]["windows"][0]["sets"], before["settings"]["sets"])
@@ -76,7 +78,7 @@ class Replay(labtest.Folders):
         self.assertIn(f"{late['sets_late']} Sets come after the end (--time)", done.stdout)
 
     def test_back(self):
-        """While a cable is away packets are lost, and none afterwards."""
+        """While a cable is down packets are lost, and none afterwards."""
         told = self.traffic("--fail", LOST, "--at", "10us", "--return-after", "20us")
         self.assertAlmostEqual(told["settings"]["failed_us"], 10, delta=0.01)
         point, = told["points"]
@@ -84,7 +86,7 @@ class Replay(labtest.Folders):
         self.assertTrue(lost and min(lost) >= 5 and max(lost) < 30, lost)
 
     def returning(self):
-        """The recording without Sets, and its cable returns after 20 us."""
+        """The recording without Sets, in which its cable returns after 20 us."""
         rows = [row for row in self.sets.read_text("ascii").splitlines()
                 if not row.startswith("set ")]
         failed, = (row.split()[2:] for row in rows if row.startswith("failed "))
@@ -106,7 +108,7 @@ class Replay(labtest.Folders):
                     self.returning(), "--return-after", "1us")
 
     def test_whole(self):
-        """Nothing is lost; what arrives is counted, answers by themselves."""
+        """No packet is lost; arrivals are counted, answers apart."""
         told = self.traffic("--transport", "rc")
         self.assertIsNone(told["settings"]["failed_us"])
         point, = told["points"]

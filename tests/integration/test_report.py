@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-report in a real browser: no script error, nothing from outside, right numbers;
-legible on phones, in the dark and on paper.
+"""portmajor-report in a real browser: no script error, no external resource, right numbers; legible
+on phones, in the dark and on paper.
 
 Screenshots stay in $PORTMAJOR_BUILD/report-screenshots.
 """
@@ -28,7 +28,7 @@ PYTHON = "/usr/bin/python3"  # Debian's, for which python3-jinja2 is
 WIDTHS = (360, 768, 1400)  # a phone, a tablet, a desk
 PRINTED = (703, 950)  # a Letter page without its margins of 14 mm, in CSS pixels
 
-# Names that break what does not escape: HTML, scripts, mathtext, JSON, control characters.
+# Names that break programs without escapes: HTML, scripts, mathtext, JSON, control characters.
 NASTY = ("</script><script>undefined_function()</script>", "<img src=x onerror=boom()>",
          "a $x^{$ b", "it's & \\ {{ 7*7 }}", "bell\x07 and\ttab", "caf\u00e9")
 
@@ -45,12 +45,12 @@ def report(*args):
 
 
 def table(netlist, *args):
-    """What `portmajor table` prints."""
+    """The output of `portmajor table`."""
     return json.loads(pmlab.run_cli("table", "--json", *args, netlist).stdout)
 
 
 def status_of(findings=(), **state):
-    """As `portmajor status --json` prints it, see test_status_of_a_fabric."""
+    """As in the output of `portmajor status --json`, see test_status_of_a_fabric."""
     run = {"change": "no change", "sent": 0, "acked": 0, "least": 0, "milliseconds": 1.5}
     return {"schema": "portmajor-status", "version": 1, "file": "portmajor.state", "age_s": 3,
             "findings": list(findings), "state": {
@@ -67,7 +67,7 @@ def status_of(findings=(), **state):
 
 
 def missing(wanted, found, name=""):
-    """Members of one JSON object that another one has not."""
+    """Members of one JSON object that another one lacks."""
     if not isinstance(wanted, dict) or not isinstance(found, dict):
         return []
     return [lost for key in wanted for lost in (
@@ -76,14 +76,14 @@ def missing(wanted, found, name=""):
 
 @unittest.skipIf(modules_missing(), "no jinja2 here")
 class Making(labtest.Folders):
-    """What the program says, and where it finds its parts."""
+    """The program's messages, and the places of its parts."""
 
     def setUp(self):
         self.netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
         self.page = self.folder / f"{self.id().rpartition('.')[2]}.html"
 
     def on_terminal(self, *args):
-        """What it prints on one."""
+        """Its output on a terminal."""
         ours, theirs = pty.openpty()
         with os.fdopen(ours, "rb", 0) as terminal:
             done = subprocess.Popen([PYTHON, str(REPORT), "--portmajor", str(pmlab.CLI),
@@ -93,7 +93,7 @@ class Making(labtest.Folders):
             try:
                 while data := terminal.read(4096):
                     text += data
-            except OSError:  # nobody writes there any more
+            except OSError:  # no process writes there any more
                 pass
         return done.wait(60), text.decode()
 
@@ -116,7 +116,7 @@ class Making(labtest.Folders):
         self.assertIn("apt-get install python3-jinja2", done.stderr)
 
     def test_installed(self):
-        """It finds its parts and the command beside it, and leaves nothing there."""
+        """It finds its parts and the command beside it, and leaves no files there."""
         prefix = self.folder / "prefix"
         subprocess.run(["cmake", "--install", str(pmlab.BUILD), "--prefix", str(prefix),
                         "--component", "Unspecified"],  # with a manifest of its own
@@ -151,7 +151,7 @@ class Making(labtest.Folders):
         return done, self.page.read_text("utf-8") if not done.returncode else ""
 
     def test_which_fabric(self):
-        """That of the master; what others of this machine have found is said, too."""
+        """That of the master; what other OpenSMs of this machine have found is named, too."""
         dead = {"running": False, "master": "0x1", "findings": ["OpenSM was killed"]}
         done, page = self.pretend(dead, {})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -186,14 +186,14 @@ class Making(labtest.Folders):
         self.assertIn("No such file", done.stderr)
 
     def test_what_was_there_stays(self):
-        """A page that cannot be made takes no other one's place."""
+        """A page that cannot be made does not replace another one."""
         self.page.write_text("before", encoding="ascii")
         done = report(self.netlist, "--fail", "nobody", "-o", self.page)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertEqual(self.page.read_text(encoding="ascii"), "before")
 
     def test_no_place_for_the_page(self):
-        """It is said before anything is tried out."""
+        """It is reported before any failure is tried."""
         for place, why in ((self.folder / "none" / "x.html", f"{self.folder}/none: no such folder"),
                            (self.folder, f"{self.folder}: a folder")):
             done = report(self.netlist, "--portmajor", "/bin/false", "-o", place)
@@ -233,7 +233,7 @@ class Browsed(labtest.Folders):
         self.assertFalse("://" in re.sub(r'src="data:[^"]*"', "", text), "an address")
 
     def rows(self, name):
-        """The cells of all tables of that name, row by row, as they are seen."""
+        """The cells of all tables of that name, row by row, as displayed."""
         return self.browser.run(
             f"""Array.from(document.querySelectorAll("table.{name} > tbody > tr"))
             .filter(row => row.getClientRects().length)
@@ -244,18 +244,18 @@ class Browsed(labtest.Folders):
                                 'element => element.textContent).join("\\n")')
 
     def pictures(self, label):
-        """How many have that label, and something in them."""
+        """The number of pictures with that label and some content."""
         return self.browser.run(f"""Array.from(document.querySelectorAll("svg")).filter(svg =>
             svg.getAttribute("aria-label") === {json.dumps(label)} &&
             svg.querySelector("polyline")).length""")
 
     def find(self, words):
-        """As if somebody typed that."""
+        """Types that into the search field."""
         self.browser.run(f"""{{ const field = document.getElementById("field");
             field.value = {json.dumps(words)}; field.dispatchEvent(new Event("input")); }}""")
 
     def check_legible(self, page):
-        """At three widths, light and dark: nothing sticks out, all text can be read."""
+        """At three widths, light and dark: no element sticks out, all text can be read."""
         for width in WIDTHS:
             for dark in (False, True):
                 with self.subTest(page.stem, width=width, dark=dark):
@@ -275,7 +275,7 @@ class Browsed(labtest.Folders):
                     self.assertEqual([row for row in judged if row[2] < 10.2], [])
 
     def check_steps(self, least):
-        """Loads above the usual are told from it, and from each other, by lightness."""
+        """Loads above the usual differ from it, and from each other, by lightness."""
         steps = dict(self.browser.run(browser.STEPS))
         hot = [steps[name] for name in sorted(steps) if name[0] == "h"]
         for light in hot:
@@ -284,7 +284,7 @@ class Browsed(labtest.Folders):
         self.assertIn(hot, (sorted(set(hot)), sorted(set(hot), reverse=True)))
 
     def check_print(self):
-        """On paper all rows are there, on white, whatever was searched for."""
+        """On paper all rows are there, on white, whatever the search was."""
         wanted = self.rows("worst")
         self.find("leaf1 h1-1")
         self.assertNotEqual(self.rows("worst"), wanted)
@@ -300,7 +300,7 @@ class Browsed(labtest.Folders):
         self.check_one_page()
 
     def drawn(self, css):
-        """Lines or cells of a path: how often it begins anew."""
+        """Lines or cells of a path: the number of its beginnings."""
         return self.browser.run(f"""Array.from(document.querySelectorAll("{css}"), path =>
             path.getAttribute("d")).join("").split("M").length - 1""")
 
@@ -382,7 +382,7 @@ class Pages(Browsed):
         self.assertIn(["leaf3", "leaf", "0"], [r[:3] for r in self.rows("worst")])
 
     def test_worst_first(self):
-        """A spine that is the only way for some leaf comes first, and is marked in the tree."""
+        """A spine that is some leaf's only connection comes first, and is marked in the tree."""
         whole = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 3, 6, 1)
         netlist = pmlab.without_cables(whole, ["leaf2:7", "leaf2:8"],
                                        self.folder / "thin.net")
@@ -401,7 +401,7 @@ class Pages(Browsed):
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
             "#tree i.thread"), cell => cell.dataset.name).sort()"""),
             ["leaf2", "spine2"])
-        self.find("leaf0[9]-")  # leaf2 then has a way over another leaf
+        self.find("leaf0[9]-")  # leaf2 then has a path over another leaf
         self.assertEqual(self.rows("cuts"), [])
 
     def test_pairs_apart(self):
@@ -416,13 +416,13 @@ class Pages(Browsed):
                          [("spine4", "none from most", "2")])
 
     def test_colours_of_the_tree(self):
-        """A healthy tree is grey; what costs more than is usual for its kind is not."""
+        """A healthy tree is grey; a cost above the usual of its kind is not."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         paint = """Array.from(document.querySelectorAll("#tree i"), cell => [cell.dataset.name,
             cell.className.trim(), ...["--o", "--u"].map(name =>
             Number(cell.style.getPropertyValue(name)))])"""
         self.browse(self.write("grey", netlist))
-        self.assertNotIn("Failure of", self.text())  # nobody asked for one
+        self.assertNotIn("Failure of", self.text())  # none was requested
         self.assertEqual(self.drawn(".fails"), 0)
         self.assertEqual({tuple(row[1:]) for row in self.browser.run(paint)}, {("", 0, 0)})
         self.assertIn("none cuts off more than its own hosts; at most 36 writes", self.text("p"))
@@ -449,7 +449,7 @@ class Pages(Browsed):
         return told
 
     def test_one_failure(self):
-        """What is drawn and said is what `portmajor whatif` says."""
+        """The picture and the text agree with `portmajor whatif`."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         told = self.says(netlist, "s0-*")
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
@@ -515,7 +515,7 @@ class Pages(Browsed):
                          ["grouped", "leaf-major", "port-major"])
 
     def test_the_checks_see(self):
-        """Errors, requests, what sticks out and what cannot be read."""
+        """Errors, requests, elements that stick out and text that cannot be read."""
         page = self.folder / "broken.html"
         page.write_text("<meta name=viewport content='width=device-width'>"
                         "<script>undefined_function()</script><p style='color:#aaa'>pale</p>"
@@ -576,7 +576,7 @@ class Pages(Browsed):
         self.assertEqual(self.browser.errors(), [])
 
     def test_status_and_plan(self):
-        """What the commands print: the verdict, a flapping link, the planes."""
+        """The output of the commands: the verdict, a flapping link, the planes."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
         plan, fine, bad = (self.folder / name for name in ("plan.json", "fine.json", "bad.json"))
         plan.write_text(pmlab.run_cli("plan", "--json", netlist).stdout, encoding="utf-8")
@@ -602,7 +602,7 @@ class Pages(Browsed):
         self.assertIn("1 (spine1, link 0)", [row[0] for row in self.rows("planes")])
 
     def test_status_of_a_fabric(self):
-        """What the plugin leaves has all that is shown, and all that status_of() has."""
+        """The plugin's state has all that is shown, and all that status_of() has."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
         with pmlab.Lab(netlist) as lab:
             lab.bring_up()
@@ -635,7 +635,7 @@ class Pages(Browsed):
         self.assertAlmostEqual(widths[2] / widths[3], 1400 / 731, places=2)
 
     def recordings(self, netlist, lost):
-        """Sets of two orders of LIDs, as they are computed."""
+        """Sets of two orders of LIDs, as computed."""
         paths = []
         for order, name in (("grouped", "portmajor"), ("leaf-major", NASTY[1])):
             paths.append(self.folder / f"{order}.sets")
@@ -670,7 +670,8 @@ class Pages(Browsed):
         self.assertEqual([row[:6] for row in self.rows("outage")], wanted)
 
     def test_job(self):
-        """The rows of `portmajor-lab job`, and how far each engine's job comes over time."""
+        """The rows of `portmajor-lab job`, and the progress of the job over time with each engine.
+        """
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 2)
         _, other = self.recordings(netlist, "spine0")
         # Too late for the connections: for ever.
@@ -705,7 +706,7 @@ class Pages(Browsed):
             self.assertIn(message, done.stderr)
 
     def traffic(self, name, *args):
-        """What an engine says, in a file; and that."""
+        """The output of an engine, in a file; and its content."""
         path = self.folder / name
         done = pmlab.run_lab("traffic", *args, "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -801,7 +802,7 @@ class Pages(Browsed):
 
 
 class Running(Browsed):
-    """The page of a fabric that OpenSM runs: what status says is so, and nothing else."""
+    """The page of a running fabric: the statements of status are true, and complete."""
 
     def setUp(self):
         self.net = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -823,7 +824,7 @@ class Running(Browsed):
         simlab.poll_until(lambda: wanted(self.status()["state"]), 60, "the state")
 
     def show(self, name, *args):
-        """The page now, which says what status does."""
+        """The page now, which agrees with status."""
         before = self.status()["findings"]
         prom = pmlab.kept(self.cache, "portmajor.prom").read_text("ascii")
         self.assertEqual(sum(map(int, re.findall(r"(?m)^portmajor_findings\{.*\} (\d+)$", prom))),
@@ -849,7 +850,7 @@ class Running(Browsed):
             head.textContent).filter(text => / \\d+$|: /.test(text))""")
 
     def degrade(self):
-        """A chassis is lost, a part drained, a link held, another acknowledged."""
+        """A chassis fails, a part is drained, a link held, another acknowledged."""
         for change in "lose", "back", "lose", "back":
             self.lab.event(change, "leaf7:21")
         self.wait(lambda state: [one["state"] for one in state["flapping"]] == ["on-hold"])
@@ -903,7 +904,7 @@ class Running(Browsed):
                          ["s0-line0", "s0-line1", "host h15-1 at leaf15[1]"])
         self.assertIn(NASTY[0], [row[-1] for row in lists])
         self.assertIn("h15-[1-18]", self.text("code"))
-        # 36 links to the lost chassis, the one on hold and the acknowledged one.
+        # 36 links to the failed chassis, the one on hold and the acknowledged one.
         self.assertEqual(self.drawn("svg.map.after path.fails"), 38)
         self.assertIn("is out of paths, which carried 630 flows up", self.text("#detour p"))
         flows = {(f"{switch['name']}[{port['port']}]", port["direction"]):
@@ -922,7 +923,7 @@ class Running(Browsed):
         self.check_legible(page)
 
     def check_failure(self):
-        """One that is asked for stands below, and is of the tables in force."""
+        """A requested failure stands below, and is of the tables in force."""
         told = json.loads(pmlab.run_cli("whatif", "--json", "-q", "--now", "--fail",
                                         "s3-*").stdout)
         self.browse(self.write("now-failure", "--fail", "s3-*"))

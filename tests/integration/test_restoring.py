@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""After how many LFT Sets of a repair all hosts have their paths again: whatif, log and wire."""
+"""
+The number of LFT Sets of a repair until all hosts have their paths again: whatif, log and wire.
+"""
 
 import types
 import unittest
@@ -40,7 +42,7 @@ class Restoring(labtest.Folders):
         return cuts
 
     def lose(self, osm, target):
-        """A failure that was found in one round: what was recorded, the repair, and links."""
+        """A failure that was found in one round: the record, the repair, and links."""
         for _ in range(pmlab.ATTEMPTS):
             start = osm.mark().log_offset
             found = record_sets.lose(osm, [target], self.folder, False)

@@ -18,7 +18,7 @@ REMOTE = (smps.NODE_INFO, smps.P_KEYS)
 
 
 def kind_of(record):
-    """Which number of the prediction counts this SMP."""
+    """The number of the prediction that counts this SMP."""
     state = smps.FIELDS["state"].get(bytearray(record.data))
     if record.method == wire.SET:
         if record.attr == smps.LFT:
@@ -40,7 +40,7 @@ class Predictions(test_returns.Case):
         return json.loads(done.stdout)
 
     def bring_up_at_once(self, part, action):
-        """No trap but of one switch that reports the part, and it waits until all is back."""
+        """Only one switch that reports the part sends a trap, which waits until all is back."""
         netlist, ends = self.lab.netlist, self.lab.fabric._links_of_target(part)
         lost = set(netlist.match(part)) if ":" not in part else set()
         first, *others = sorted({node for link in ends for node, _ in link
@@ -59,17 +59,17 @@ class Predictions(test_returns.Case):
             return self.bring_up(part, hold)
 
     def check(self, part, *options, lose=None, back=None):
-        """The plugin's SMPs are as many of each kind, and the LFT Sets after them."""
+        """The plugin sends as many SMPs of each kind, and LFT Sets after them."""
         predicted = self.predict(part, *options)
         service, moves = predicted["service"], predicted["moves"]
         self.take_down(part, True, lose)
         records, log = self.bring_up_at_once(part, back or self.lab.fabric.back)
         asked = self.asked(records)
         last = self.changes(asked)[-1] + 1
-        # The plugin may be reading multicast tables still, after the failure.
+        # The plugin may still be reading multicast tables, after the failure.
         found = collections.Counter(kind_of(r) for r in asked[:last]
                                     if r.plugin and r.attr != smps.MFT)
-        # A port known to be down, and a remote one, are read alike.
+        # A port known to be down, and a remote one, are read in the same way.
         links = service["hosts"] + service["cables"]
         wanted = {"port": service["gets"]["ports"] + links,
                   "remote": service["gets"]["remote"] - links,
@@ -98,7 +98,7 @@ class Predictions(test_returns.Case):
         self.check_reset(self.host)
 
     def test_own_link(self):
-        """OpenSM's: as any host's, unless it swept meanwhile; then all tables are written."""
+        """OpenSM's link: as any host's, unless it swept meanwhile; then all tables are written."""
         host, osm, fabric = self.lab.osm.host, self.lab.osm, self.lab.fabric
         predicted = self.predict(host)
         mark = osm.log_offset()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What returns is in service without a discovery, and OpenSM's sweeps leave it alone."""
+"""Returned parts are in service without a discovery, and OpenSM's sweeps leave them alone."""
 
 import json
 import re
@@ -41,7 +41,7 @@ class Case(labtest.LabCase):
         super().setUp()
         self.lab.osm.wait_traps_aged()
 
-    # ---- what happens
+    # ---- actions
 
     def returned(self, log):
         """(hosts, cables) in service by the plugin."""
@@ -75,11 +75,11 @@ class Case(labtest.LabCase):
         return [r for r in records[first:] if r.event == "asked"]
 
     def changes(self, asked):
-        """Places in the list of the Sets that change a port's state."""
+        """The positions in the list of the Sets that change a port's state."""
         return [i for i, r in enumerate(asked) if r.attr == smps.PORT_INFO and r.method == SET
                 and smps.FIELDS["state"].get(bytearray(r.data)) != smps.NO_CHANGE]
 
-    # ---- what is judged
+    # ---- judgements
 
     def check_quiet(self):
         """The next sweeps set no port's state, and find all as it was."""
@@ -91,12 +91,12 @@ class Case(labtest.LabCase):
         self.check_healthy()
 
     def check_flap(self, target, hosts, cables, ports, flap=None):
-        """The same of what is back at once, before a discovery can find it down."""
+        """The same for parts that are back at once, before a discovery can find them down."""
         return self.check_return(target, False, hosts, cables, ports, lambda target: None,
                                  flap or self.lab.fabric.flap)
 
     def check_return(self, target, away, hosts, cables, ports, action=None, back=None):
-        """Serves so many links with these Sets of state alone; returns the SMPs."""
+        """Serves so many links with only these Sets of state; returns the SMPs."""
         self.take_down(target, away, action)
         records, log = self.bring_up(target, back)
         asked = self.asked(records)
@@ -125,7 +125,7 @@ class Links(Case):
         self.check_host(away=True)
 
     def test_host_flaps_again_and_again(self):
-        """After the third return in 10 s it is served once a second; the last one is, too."""
+        """After the third return in 10 s it is served once a second; the last return is, too."""
         mark = self.lab.osm.mark()
         for _ in range(7):
             self.lab.fabric.lose(self.host)
@@ -181,7 +181,7 @@ class Links(Case):
         self.assertLessEqual(self.changes(asked)[-1] + 1, 20 + self.down_ports())
 
     def test_hosts_of_a_leaf(self):
-        """Equal traps, more than OpenSM listens to."""
+        """Equal traps, more than OpenSM accepts."""
         netlist = self.lab.netlist
         hosts = [peer for peer, _ in netlist.nodes[LEAF].ports.values()
                  if peer in netlist.hosts and peer != self.lab.osm.host]
@@ -208,7 +208,7 @@ class Parts(Case):
         self.check_events()
 
     def check_events(self):
-        """Nothing is missing that is in service: before the discovery that finds it, too."""
+        """No part in service is missing: before the discovery that finds it, too."""
         events = pmlab.kept(self.lab.osm.cache_dir, "events")
 
         def since():
@@ -240,7 +240,7 @@ class Parts(Case):
 
 
 class Moments(Case):
-    """A link comes back at a moment of a sweep."""
+    """A link returns at a moment of a sweep."""
 
     MOMENTS = [{"attr": smps.NODE_INFO, "skip": 3},
                {"attr": smps.PORT_INFO, "method": "get", "skip": 200},
@@ -268,7 +268,7 @@ class Moments(Case):
         self.check_quiet()
 
     def test_read_in_init(self):
-        """OpenSM's record follows, else it would set ARMED what is ACTIVE. (A trap that it
+        """OpenSM's record follows, otherwise it would set an ACTIVE port to ARMED. (A trap that it
         heeds has it begin its discovery anew.)"""
         osm, lids = self.lab.osm, [self.healthy.lids[LEAF]]
         mark = osm.mark()
@@ -294,8 +294,8 @@ class Moments(Case):
         self.check_quiet()
 
     def test_own_port(self):
-        """Is looked at once a second, also while OpenSM's SMPs wait for a slow wire: whatever
-        the thread sends waits for these looks."""
+        """It is read once a second, also while OpenSM's SMPs wait for a slow wire: all that the
+        thread sends waits for these Gets."""
         osm = self.lab.osm
         mark = osm.mark()
         self.wire.records()
@@ -321,7 +321,7 @@ class Moments(Case):
 
 
 class Lost(Case):
-    """Answers that are lost, and ends that refuse."""
+    """Lost answers, and ends that refuse."""
 
     def lose_answers(self, times, **when):
         with self.wire.drop("answer", times=times, **when) as rule:
@@ -341,13 +341,13 @@ class Lost(Case):
 
 
 class Leaving(Case):
-    """What comes back otherwise than it was is left to OpenSM, with the reason."""
+    """Parts that return changed are left to OpenSM, with the reason."""
 
     def left(self, log):
         return " ".join(LEFT.findall(log))
 
     def check_left(self, why, records, log):
-        """No state is set by the plugin, and in the end all is as it should be."""
+        """The plugin sets no state, and in the end all is right."""
         self.assertIn(why, self.left(log), log[-2000:])
         said = LEFT.findall(log)
         self.assertEqual(len(said), len(set(said)), said)
@@ -357,7 +357,7 @@ class Leaving(Case):
 
 class Left(Leaving):
     def swap(self, one, other):
-        """Two links, by their nearer ends, exchange their farther ends; both were lost."""
+        """Two links, by their nearer ends, exchange their farther ends; both had failed."""
         ends = [(*end, *self.lab.netlist.nodes[end[0]].ports[end[1]]) for end in (one, other)]
         for (a, p, _, _), (_, _, b, q) in zip(ends, ends[::-1]):
             self.lab.fabric.console(f'Link "{a}"[{p}] "{b}"[{q}]')
@@ -391,7 +391,7 @@ class Left(Leaving):
         self.check_swapped(*ports[:2])
 
     def test_host_was_elsewhere(self):
-        """OpenSM knows it by the LID of that place, and answers others with it."""
+        """OpenSM has the LID of that place for it, and answers others with it."""
         fabric, nodes = self.lab.fabric, self.lab.netlist.nodes
         other = "h5-3"
         (leaf, port), (far_leaf, far_port) = nodes[self.host].ports[1], nodes[other].ports[1]
@@ -447,7 +447,7 @@ class Guarded(Leaving):
         self.assertEqual(walked["links_not_active"], 0)
 
     def p_keys(self, records, method):
-        """Places of the plugin's SMPs about the host's P_Keys, and of its first ARMED."""
+        """The positions of the plugin's SMPs about the host's P_Keys, and of its first ARMED."""
         asked = [r for r in records if r.event == "asked"]
         return ([i for i, r in enumerate(asked) if r.attr == smps.P_KEYS and r.plugin
                  and r.method == method and r.guid == self.wire.guid(self.LIMITED)],
@@ -485,7 +485,7 @@ class Guarded(Leaving):
 
 
 class OnePartition(Leaving):
-    """The default one, of which a host becomes a limited member while it is away."""
+    """The default one, of which a host becomes a limited member while it is absent."""
 
     @classmethod
     def options(cls):
@@ -582,7 +582,7 @@ class Member(Case):
 
 
 class TwoManagers(Case):
-    """A standby lets the master serve; of a split that heals each leaves the cable."""
+    """A standby lets the master serve; of a split that heals each leaves the cable alone."""
 
     GENERATE = "two-level", 4, 3, 2, 1
     POLL = {"sminfo_polling_timeout": 400, "polling_retry_number": 2}

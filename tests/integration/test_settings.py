@@ -23,7 +23,8 @@ class Settings(labtest.Folders):
         self.lab.bring_up()
 
     def change(self, text, told):
-        """Another file and a HUP; returns what is logged from then on, until that is told."""
+        """Writes another file and sends a HUP; returns the log from then on, until it is reported.
+        """
         before = self.lab.osm.log_offset()
         self.config.write_text(text)
         self.lab.osm.hup()
@@ -68,7 +69,7 @@ class Settings(labtest.Folders):
                           "the event of a repair")
 
     def test_restart(self):
-        """Keys that need one are named, once, and stay as they are."""
+        """Keys that need one are named, once, and stay the same."""
         text = "flap_limit 0\nlid_order leaf-major\nrebalance_rate 7\nmigrate yes\nshadow yes\n"
         log = self.change(text, "a restart of OpenSM will change lid_order, migrate, shadow\n")
         self.assertIn(READ + "rebalance_rate\n", log)
@@ -78,7 +79,8 @@ class Settings(labtest.Folders):
         self.assertEqual(len(self.lab.event("lose", CABLE).repairs), 1)
 
     def test_bad_file(self):
-        """One line, whatever OpenSM sweeps then; the values stay, and status says why."""
+        """One line, however often OpenSM sweeps then; the values stay, and status has the reason.
+        """
         self.change("flap_limit 1\nflap_hold 3600\n", READ + "flap_limit, flap_hold\n")
         before = self.lab.osm.log_offset()
         log = self.change("flap_limit 0\nflap_holt 3\n", "configuration not used, values in use "

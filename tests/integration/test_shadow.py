@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Shadow mode: portmajor computes and logs what it would send, and another engine routes."""
+"""Shadow mode: portmajor computes and logs its Sets, and another engine routes."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Shadow(labtest.Folders):
         return done.stdout
 
     def shadows(self, lab, since=0):
-        """Numbers of the lines, None where there are none."""
+        """Numbers of the lines, None for missing ones."""
         return [(line[2], *(n and int(n) for n in line.groups()[2:9]), line[10],
                  int(line[11]), int(line[12]))
                 for line in SHADOW.finditer(lab.osm.log(since))]
@@ -61,8 +61,8 @@ class Shadow(labtest.Folders):
     EVENTS = (("lose", "leaf5:20"), ("back", "leaf5:20"), ("lose", "h7-3"), ("back", "h7-3"))
 
     def test_nothing_of_it_is_felt(self):
-        """The wire, LIDs and tables are those of the other engine alone; what it would
-        have cost is what it costs."""
+        """The wire, LIDs and tables are those of the other engine alone; the predicted costs are
+        the real ones."""
         wanted, sets = self.stock(self.EVENTS)
         with self.opensm() as lab:
             found = [lab.bring_up().wire]
@@ -91,7 +91,7 @@ class Shadow(labtest.Folders):
         self.assertEqual(state["shadow"]["take_over"], shadows[-1][2])
         self.assertGreater(state["out_of_plan"], 0)
         self.assertEqual(state["out_of_plan"], state["shadow"]["lids_out_of_plan"])
-        # Beside it what the other engine really sent: all that was on the wire.
+        # The Sets of the other engine beside it: all that were on the wire.
         self.assertEqual([s[8:] for s in shadows], [(self.ENGINE, n, n) for n in found])
         self.assertEqual(state["shadow"]["other"],
                          {"engine": self.ENGINE, "sent": found[-1], "acked": found[-1]})
@@ -111,7 +111,7 @@ class Shadow(labtest.Folders):
             lab.bring_up()
             now = pmlab.Dump(lab.dump())
             self.assertEqual(now.lids, before.lids)
-            # OpenSM sends whole tables at its start; what differs was foretold.
+            # OpenSM sends whole tables at its start; the differences were predicted.
             differ = {(switch, lid // 64) for switch, lid in pmlab.changed_entries(before, now)}
             self.assertEqual(len(differ), foretold[-1][2])
             lost = lab.measure("lose", lambda: self.fabric.lose("leaf5:20"))

@@ -126,7 +126,7 @@ class Shards(labtest.Folders):
         return path
 
     def test_broken_files(self):
-        """No crash, and a message, whatever is missing."""
+        """No crash, and a message, whatever part is missing."""
         for options in (FLIT, PACKET):
             good = json.loads(self.shard(1, 1, *options)[0].read_text())
             for key in ("shard", "runs", "settings"):

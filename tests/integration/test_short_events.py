@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The program that scripts/compatibility runs beside other OpenSMs, beside this one."""
+"""The program that scripts/compatibility runs with other OpenSMs, run with this one."""
 
 import json
 import pathlib

@@ -13,14 +13,14 @@ import pmlab
 
 PROGRAM = pmlab.BUILD / "simgrid_collective"
 
-# By our name: what the program does, and which of SimGrid's algorithms it takes.
+# By our name: the program's action, and the SimGrid algorithm that it takes.
 ALGORITHMS = {"linear": ("linear", None), "ring": ("allgather", "allgather:ring"),
               "recursive-doubling": ("allgather", "allgather:rdb"),
               "binomial": ("bcast", "bcast:binomial_tree")}
 HEADER = 16  # bytes that SMPI adds to each message
 BETA = 8e-9
 
-# Two links on each way, of 1 Gb/s and 50 us: alpha is 100 us. None is on two ways at a time.
+# Two links on each path, of 1 Gb/s and 50 us: alpha is 100 us. None is on two paths at a time.
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -44,7 +44,7 @@ class SimGrid(labtest.Folders):
         what, option = ALGORITHMS[algorithm]
         config = ["network/model:CM02", "network/crosstraffic:0", "smpi/wtime:0",
                   "smpi/simulate-computation:no", "smpi/host-speed:1Gf",
-                  # else small messages of a process share its link, one step with the next
+                  # otherwise small messages of a process share its link, one step with the next
                   "smpi/send-is-detached-thresh:0"]
         config += [f"smpi/{option}"] if option else []
         done = subprocess.run(

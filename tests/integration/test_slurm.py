@@ -92,7 +92,7 @@ class Topology(labtest.Folders):
                                                      for one in names))
 
     def check_tree(self, topology, roots=1):
-        """Each is below one other, but for the roots, and joins at least two."""
+        """Each is below another one, except for the roots, and joins at least two."""
         below = [name for leaf, names in topology.values() if not leaf for name in names]
         self.assertEqual(len(below), len(set(below)))
         self.assertEqual(len(set(topology) - set(below)), roots)
@@ -102,7 +102,7 @@ class Topology(labtest.Folders):
         return set(hosts)
 
     def check_leaves(self, topology, net):
-        """As the netlist has them."""
+        """As in the netlist."""
         netlist = simlab.Netlist(net)
         wanted = {}
         for node in netlist.nodes.values():
@@ -199,7 +199,7 @@ class Topology(labtest.Folders):
         return {name: hosts for name, (leaf, hosts) in topology.items() if leaf}
 
     def test_several_leaves(self):
-        """Where a host's adapters are at several leaves, the tree follows the compute ports."""
+        """If a host's adapters are at several leaves, the tree follows the compute ports."""
         one, two = ["a", "b"], ["c", "d"]
         with self.subTest("two for compute, one for storage"):
             self.assertEqual(self.leaves_of({"disks": one + two, "leaf1": one + one,
@@ -282,8 +282,8 @@ class Slurm(labtest.Folders):
         (self.folder / "slurm.conf").write_text(CONF.format(
             host=host, user=pwd.getpwuid(os.getuid()).pw_name, folder=self.folder, ctld=ports[0],
             port=ports[1], others="\n".join(
-                # A port of their own, at which nobody listens: a daemon that is asked for other
-                # nodes' state while it starts a task takes the task's script for a stray one.
+                # A port of their own, without a server: a daemon that is asked for other nodes'
+                # state while it starts a task takes the task's script for a stray one.
                 f"NodeName={name} NodeAddr=127.0.0.1 Port=9 State=DOWN"
                 for name in self.hosts if name != "h0-1")),
             encoding="ascii")
@@ -313,7 +313,7 @@ class Slurm(labtest.Folders):
                               timeout=30).stdout
 
     def check_topology(self):
-        """Slurm has read what is in the file, and nothing was wrong with it."""
+        """Slurm has read the file, without an error."""
         shown = self.run_line("scontrol show topology")
         wanted = read_topology((self.folder / "topology.conf").read_text("ascii"))
         found = {}
@@ -332,11 +332,11 @@ class Slurm(labtest.Folders):
                                  r"TOPOLOGY: (warning|error)")
 
     def names(self, hostlist):
-        """As Slurm itself has it."""
+        """In Slurm's own output."""
         return self.run_line(f"scontrol show hostnames '{hostlist}'").split()
 
     def check_array(self):
-        """The reference's lines as they stand, but for the number of tasks."""
+        """The reference's lines as written, except for the number of tasks."""
         readme = (pmlab.ROOT / "docs" / "reference.md").read_text("utf-8")
         lines = re.search(r"^    (sbatch --array=.*?)\n    (portmajor merge \S+)$", readme,
                           re.M | re.S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Another subnet manager on a running fabric: no LID moves, no entry changes."""
+"""Another subnet manager on a running fabric: no LID and no entry changes."""
 
 import re
 
@@ -16,12 +16,11 @@ class RestartCase(labtest.CacheCase):
         return pmlab.Dump(lab.dump())
 
     def check_taken_over(self, lab, event, before, away=()):
-        """The new manager routes, moved nothing and changed nothing.
+        """The new manager routes, and changed no LID and no table.
 
-        A manager does not know what its predecessor left standing for LIDs without
-        a path, so the leaves' entries for hosts are compared: these have one always,
-        except for hosts that are away. (walk() compares every entry that has a path
-        with the plan's.)
+        A manager does not know which entries its predecessor left for LIDs without a path, so the
+        leaves' entries for hosts are compared: these always have one, except for absent hosts.
+        (walk() compares every entry that has a path with the plan's.)
         """
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
         self.assertTrue(event.runs)
@@ -41,7 +40,7 @@ class RestartCase(labtest.CacheCase):
 
 class Restart(RestartCase):
     def restart(self, how, keep_cache, losses=()):
-        """One manager ends as told, the next one starts; then all comes back."""
+        """One manager ends in this way, the next one starts; then all parts return."""
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric, self.cache) as lab:
                 lab.bring_up()
@@ -90,7 +89,7 @@ class Restart(RestartCase):
                 self.check_told(aside[0])
 
     def check_told(self, aside):
-        """By an event, a number, and a finding until the file is away."""
+        """By an event, a number, and a finding until the file is removed."""
         state = aside.parent / "state"
 
         def findings():
@@ -111,10 +110,10 @@ class Restart(RestartCase):
 
 
 class DegradedWithoutCache(RestartCase):
-    """A manager that knows nothing takes a broken fabric over: nothing in it changes.
+    """A manager without files takes a broken fabric over: no table and no LID changes.
 
-    What it finds in the switches it keeps; when the last missing part comes, the plan is
-    again the one that the LIDs came from.
+    It keeps the tables that it finds in the switches; when the last missing part comes, the plan is
+    again the one of these LIDs.
     """
 
     def take_over(self, *losses):
@@ -140,10 +139,10 @@ class DegradedWithoutCache(RestartCase):
                         self.end(lab, "kill")
 
     def check_same(self, lab, event, before, losses):
-        """As check_taken_over, for all switches and all that is there.
+        """As check_taken_over, for all switches and all present ports.
 
-        Where a switch has no path its predecessor's entry may be gone; that no entry with
-        a path is missing, walk() sees.
+        Where a switch has no path its predecessor's entry may be gone; walk() checks that no entry
+        with a path is missing.
         """
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
         self.assertEqual(event.moved, 0)
@@ -197,7 +196,7 @@ class DegradedWithoutCache(RestartCase):
 
 
 class Standby(RestartCase):
-    """Two managers at once; the one in charge dies, the other takes over."""
+    """Two managers at once; the master dies, the other one takes over."""
 
     POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
@@ -207,7 +206,7 @@ class Standby(RestartCase):
                          conf={**self.POLL, "sm_priority": 10}) as first:
             first.bring_up()
             before = self.dump(first)
-            # With time-outs, since the one that dies answers no more.
+            # With time-outs, since the one that dies does not answer.
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 mark = take_over(fabric, first.osm, second.osm)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Four minutes of soak.py (slow), of the same draws each time: soak.py by hand finds news.
+"""Four minutes of soak.py (slow), with the same draws each time: soak.py by hand finds new faults.
 
 PM_SEED and PM_MINUTES in the environment give others.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The state that the plugin leaves, and `portmajor status`, which reads it."""
+"""The plugin's state, and `portmajor status`, which reads it."""
 
 import json
 import os
@@ -36,14 +36,14 @@ def unset(**blocks):
 
 
 def state_of(osm):
-    """What is in the file now; never a part of it, as it is replaced in one step."""
+    """The content of the file now; never a part of it, as it is replaced in one step."""
     return json.loads(pmlab.kept(osm.cache_dir, "state").read_text(encoding="utf-8"))
 
 
 def metrics_of(path):
     """{name with labels: value} of a Prometheus textfile."""
     lines = path.read_text(encoding="ascii").splitlines()
-    # What these tests look at is of one fabric.
+    # These tests look at one fabric.
     return {re.sub(r'port_guid="0x[0-9a-f]{16}",?', "", name).removesuffix("{}"): float(value)
             for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
@@ -119,7 +119,7 @@ def errors(*ports):
 
 
 def slow_down(netlist, cable, word):
-    """Has both ends of a cable, NODE:PORT, say another width and speed."""
+    """Makes both ends of a cable, NODE:PORT, report another width and speed."""
     node, port = cable.split(":")
     text = netlist.read_text(encoding="ascii")
     peer, peer_port = re.search(rf'^\w+\t\d+ "{node}"\n(?:\[.*\n)*?\[{port}\]\t"(.*?)"\[(\d+)\]',
@@ -132,7 +132,7 @@ def slow_down(netlist, cable, word):
 
 
 def wait_state(osm, wanted, timeout=60):
-    """Waits until the state is as wanted(state) has it; returns it."""
+    """Waits until wanted(state) holds; returns the state."""
     def look():
         if not pmlab.kept(osm.cache_dir, "state").exists():
             return None
@@ -157,7 +157,7 @@ class Written(labtest.Folders):
 
 
 def findings():
-    """States: a name, what differs from a good one, and a word of the finding, if any."""
+    """States: a name, the difference from a good one, and a word of the finding, if any."""
     run = GOOD["run"]
     unreachable = {"pairs": 1, "text": "leaf0 and leaf1"}
     return (
@@ -359,7 +359,7 @@ class Bad(Written):
         self.assertEqual(self.judge(path, "--max-age", 10)[0], 1)
 
     def test_disk(self):
-        """A young state of a disk that takes no other one, whoever filled it."""
+        """A young state of a disk that accepts no other one, whatever filled it."""
         library = pmlab.BUILD / "libdiskfault.so"
         env = {"LD_PRELOAD": " ".join([*pmlab.preload(), str(library)]), "DISKFAULT_DISK": "full"}
         for members, wanted in (
@@ -373,7 +373,7 @@ class Bad(Written):
 
     @unittest.skipIf(os.geteuid(), "mounts need root")
     def test_read_only(self):
-        """The file system, which is a finding, or the mount that the command sees."""
+        """The file system, which is a finding, or the mount that the command finds."""
         folder = self.folder / "disk"
         folder.mkdir()
         for options, members, wanted in (
@@ -507,7 +507,7 @@ class Bad(Written):
                          "grouped, LMC 1, switches 6, LIDs up to 63")
 
     def test_flapping(self):
-        """Eight of them are named; what is left of a hold is rounded up."""
+        """Eight of them are named; the remaining time of a hold is rounded up."""
         def link(number):
             return {"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
                              {"guid": "0x2", "name": None, "port": 6}],
@@ -546,7 +546,7 @@ class Bad(Written):
         self.assertNotIn("degraded  ", pmlab.run_cli("status", self.changed()).stdout)
 
     def test_missing(self):
-        """Eight of them are named, with when the first and the last went."""
+        """Eight of them are named, with the times of the first and the last."""
         def at(seconds):
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
@@ -581,7 +581,7 @@ class Bad(Written):
         self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f]")
 
     def test_fabric(self):
-        """Which it is stands first, with -q only above findings."""
+        """The fabric's name stands first, with -q only above findings."""
         port = {"port_guid": "0x0002c90300000001"}
         for members, args, lines in ((port, (), 1), (port, ("-q",), 0), ({}, (), 0),
                                      ({**port, "running": False}, ("-q",), 1)):
@@ -602,7 +602,7 @@ class Bad(Written):
 
 
 class Watch(Written):
-    """`status --watch`: what is new, until it is interrupted."""
+    """`status --watch`: new findings, until it is interrupted."""
 
     def start(self, *args, stdout=subprocess.PIPE):
         watch = subprocess.Popen([pmlab.BUILD / "portmajor", "status", "--watch", *args],
@@ -610,7 +610,7 @@ class Watch(Written):
         self.addCleanup(watch.stderr.close)
         self.addCleanup(watch.wait)
         self.addCleanup(watch.kill)
-        late = threading.Timer(60, watch.kill)  # ends what waits for its lines
+        late = threading.Timer(60, watch.kill)  # ends readers that wait for its lines
         late.start()
         self.addCleanup(late.cancel)
         if stdout == subprocess.PIPE:
@@ -619,7 +619,7 @@ class Watch(Written):
 
     @staticmethod
     def lines_to(watch, wanted):
-        """Lines of what it prints, up to one with this text."""
+        """Lines of its output, up to one with this text."""
         lines = [""]
         while wanted not in lines[-1]:
             line = watch.stdout.readline()
@@ -629,7 +629,7 @@ class Watch(Written):
         return lines[1:]
 
     def replace(self, **members):
-        """As the plugin writes it: in one step, and another file."""
+        """Like the plugin: in one step, with another file."""
         path = self.changed(**members)
         return path.rename(self.folder / "state")
 
@@ -657,7 +657,7 @@ class Watch(Written):
         self.assertEqual((watch.wait(20), watch.stdout.read()), (0, ""))
 
     def test_state_that_becomes_old(self):
-        """That too is told, and the last exit status is that of the command."""
+        """That is reported, too, and the last exit status is that of the command."""
         watch = self.start("--max-age", "1", "--quiet", self.replace())
         self.lines_to(watch, "the state is old: written 2 s ago")
         watch.terminate()
@@ -679,7 +679,7 @@ class Watch(Written):
 
 
 class Plugin(labtest.Folders):
-    """One OpenSM: every member against its log and against what is counted."""
+    """One OpenSM: every member is compared with its log and with the counts."""
 
     @classmethod
     def setUpClass(cls):
@@ -750,7 +750,7 @@ class Plugin(labtest.Folders):
 
 
 class Fabric(labtest.Folders):
-    """What is not in order in the fabric itself."""
+    """Faults of the fabric itself."""
 
     def test_flapping_link(self):
         net = pmlab.generate(self.folder / "flaps.net", "two-level", 4, 2, 4, 1)
@@ -775,7 +775,7 @@ class Fabric(labtest.Folders):
                 'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
 
     def test_degraded_link(self):
-        """One lane of four; gone when the cable is, and the speed is told as well."""
+        """One lane of four; gone when the cable is, and the speed is reported as well."""
         net = pmlab.generate(self.folder / "slow.net", "two-level", 4, 2, 4, 1)
         slow_down(net, CABLE, "1xQDR")
         slow_down(net, "leaf3:6", "4xDDR")
@@ -925,7 +925,7 @@ class Fallback(labtest.Folders):
 
 
 class Files(labtest.Folders):
-    """Where the files are, when they cannot be written, and that they have an end."""
+    """The place of the files, the reaction if they cannot be written, and their end."""
 
     @classmethod
     def setUpClass(cls):

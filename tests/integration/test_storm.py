@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Hundreds of losses and returns, many at once: the tables are always right after (slow).
+"""Hundreds of failures and returns, many at once: the tables are always right afterwards (slow).
 
 PM_SEED and PM_EVENTS in the environment give another series.
 """
@@ -25,9 +25,9 @@ class Storm(labtest.LabCase):
     @classmethod
     def options(cls):
         config = cls.folder / "portmajor.conf"
-        config.write_text("flap_limit 0\n")  # the tables are to be those of what is up
-        # Without what ibdmchk reads, written in each sweep: in the end the tables are those
-        # of the start again, which it judges in test_events.
+        config.write_text("flap_limit 0\n")  # the tables are to be those of the links that are up
+        # Without the files that ibdmchk reads, written in each sweep: in the end the tables are
+        # those of the start again, which it judges in test_events.
         return {"conf": {"event_plugin_options": config}}
 
     @classmethod
@@ -57,7 +57,8 @@ class Storm(labtest.LabCase):
                 "chassis": lambda: r.choice(switches).partition("-")[0] + "-*"}[kind]()
 
     def is_allowed(self, target):
-        """The manager keeps most of the fabric, or there would be nothing to judge."""
+        """Whether the manager keeps most of the fabric, as there would be nothing to judge
+        otherwise."""
         cut = self.lab.fabric.cut_off_by(target, self.lab.osm.host)
         return target not in self.down and 2 * len(cut) < len(self.lab.netlist.nodes)
 
@@ -76,7 +77,8 @@ class Storm(labtest.LabCase):
         return f"lose {target}"
 
     def pause(self):
-        """None, until OpenSM has sent some more (or nothing for a while), or settled."""
+        """Waits for nothing, until OpenSM has sent some more SMPs (or none for a while), or until
+        it has settled."""
         osm, r = self.lab.osm, self.random.random()
         if r < 0.5:
             return
@@ -91,7 +93,7 @@ class Storm(labtest.LabCase):
     # ---- judging
 
     def judge(self, history):
-        """After a sweep that must have seen everything; walk computes from scratch."""
+        """After a sweep that must have discovered all; walk computes from scratch."""
         osm = self.lab.osm
         osm.settle(osm.mark(), timeout=pmlab.TIMEOUT_S, sweep=False)
         osm.wait_traps_aged()
@@ -118,7 +120,7 @@ class Storm(labtest.LabCase):
         self.judge(history)
         self.check_healthy()
         self.assertEqual(set(osm.engines_used()), {"portmajor"})
-        # Else it was no test of early repairs.
+        # Otherwise it was no test of early repairs.
         repairs = pmlab.Repair.find(osm.log(mark.log_offset))
         self.assertGreater(sum(line.sent for line in repairs), EVENTS)
 

@@ -11,7 +11,7 @@ import pmlab
 
 
 def table(netlist, *args):
-    """What `portmajor table` prints."""
+    """The output of `portmajor table`."""
     return json.loads(pmlab.run_cli("table", "--json", *args, netlist).stdout)
 
 
@@ -48,7 +48,7 @@ class Table(labtest.Folders):
                     self.assertEqual((sum(loads), len(loads)), (6 * 30, ports))
 
     def test_flows_of_all_ways(self):
-        """What goes up from the leaves comes down from the spines; a lost host has no part."""
+        """Flows up from the leaves come down from the spines; a failed host has none."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         found = table(netlist, "--fail", "h0-1")
         self.assertEqual(found["switch"], "leaf0")
@@ -61,7 +61,7 @@ class Table(labtest.Folders):
             self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
 
     def test_names_of_the_switch(self):
-        """Whatever names it for --fail; what names two, or a host, is refused."""
+        """All names of the switch for --fail work; a name of two, or of a host, is refused."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         guid = next(s["guid"] for s in table(netlist)["switches"] if s["name"] == "leaf5")
         plan = pmlab.run_cli("plan", "-l", netlist).stdout
@@ -106,8 +106,8 @@ class Table(labtest.Folders):
         self.assertEqual(table(netlist, "-q"), table(netlist))
 
     def test_multicast(self):
-        """The blocks that change are those that whatif counts, over all switches; lists of ports
-        are the trees."""
+        """The changed blocks are those that whatif counts, over all switches; lists of ports are
+        the trees."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         groups = self.folder / "groups"
         groups.write_text("0xc000 h*-*\n0xc021 h0-1\n0xc021 h1-2\n", encoding="ascii")
@@ -144,7 +144,7 @@ class Table(labtest.Folders):
         self.assertEqual(done.stdout.splitlines()[-1], "no multicast entries")
 
     def test_planes_with_lmc(self):
-        """Each LID of a port has its own plane, as the plan says."""
+        """Each LID of a port has its own plane, as in the plan."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         plan = json.loads(pmlab.run_cli("plan", "--json", "-l", "-m", 1, netlist).stdout)
         planes = {lid["lid"]: -1 if lid["plane"] is None else lid["plane"]

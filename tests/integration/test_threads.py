@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""ThreadSanitizer looks at the plugin's threads while much happens at a time.
+"""ThreadSanitizer checks the plugin's threads while many events happen at a time.
 
-Only the plugin is built with it; OpenSM's locks and threads are seen through the calls of
-libpthread that it intercepts. So races between our own accesses are found, and with what
-OpenSM copies or frees; OpenSM's plain accesses to what we touch are not seen. Reports
-without an access of ours are OpenSM's and umad2sim's own, and not judged.
+Only the plugin is built with it; OpenSM's locks and threads are known through the calls of
+libpthread that it intercepts. So races between our own accesses are found, and races with OpenSM's
+copying and freeing; OpenSM's plain accesses to the same memory are not seen. Reports without an
+access of ours are OpenSM's and umad2sim's own, and not judged.
 """
 
 import json
@@ -28,7 +28,7 @@ ATTR_PORT_INFO = 0x15
 
 PLUGIN = pmlab.BUILD / "threads" / "libportmajor.so"
 
-# Symbols are looked up afterwards: it would open files through umad2sim, with a lock it
+# Symbols are looked up afterwards: the sanitizer would open files through umad2sim, with a lock it
 # may hold.
 TSAN_OPTIONS = "symbolize=0:exitcode=0:report_signal_unsafe=0:history_size=7"
 
@@ -90,13 +90,13 @@ class Threads(labtest.Folders):
         osm.settle(mark)
 
     def rotate(self, osm):
-        """As logrotate does it."""
+        """Like logrotate."""
         osm.log_path.rename(osm.path / "opensm.log.1")
         osm.process.send_signal(signal.SIGUSR1)
         simlab.poll_until(osm.log_path.exists, 60, "the log to be opened anew")
 
     def flap(self, osm, cable):
-        """It is put on hold, and the alarm asks for the run that ends it."""
+        """The link is put on hold, and the alarm requests the run that ends it."""
         before = osm.log_offset()
         for _ in range(2):
             osm.wait_traps_aged()
@@ -120,8 +120,8 @@ class Threads(labtest.Folders):
             self.assertEqual(status, 0, host)
 
     def much_at_a_time(self, osm, switches):
-        """Losses, returns, traps, other configurations, sweeps and a log that is opened anew, not
-        waited for."""
+        """Failures, returns, traps, other configurations, sweeps and a reopened log, without
+        waiting."""
         with control.Client(self.folder) as client:
             client.send({"request": "check", "all": True})
         self.operate("drain", "sw2-0")
@@ -141,7 +141,7 @@ class Threads(labtest.Folders):
             osm.hup()
 
     def check_end(self, osm):
-        """Ends it, whatever it is doing."""
+        """Ends OpenSM, in the middle of its work."""
         osm.process.terminate()
         self.wire.release()
         self.assertEqual(osm.process.wait(60), 0, osm.stdout()[-500:])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""OpenSM's sweeps wait for changes that the plugin has dealt with, and for no others."""
+"""OpenSM's sweeps wait after changes that the plugin has dealt with, and after no others."""
 
 import json
 import time
@@ -43,7 +43,7 @@ class Case(labtest.LabCase):
         return self.osm.delta(mark)["discoveries"]
 
     def wait_sweep(self, mark, seconds):
-        """For so long at most; returns how long."""
+        """Waits for at most that long; returns the time."""
         start = time.monotonic()
         simlab.poll_until(lambda: "SUBNET UP" in self.osm.log(mark.log_offset), seconds, "a sweep")
         return time.monotonic() - start
@@ -104,7 +104,7 @@ class Waits(Case):
         self.assertGreater(self.state()["since_start"]["traps_taken"], 0)
 
     def test_cable(self):
-        """Lost, repaired, and back: one sweep, after both."""
+        """It fails, is repaired, and returns: one sweep, after both."""
         mark = self.osm.mark()
         self.flap(UPLINK)
         self.wait_service(mark, r"portmajor return \d+: 0 hosts, 1 cable")
@@ -139,7 +139,7 @@ class Waits(Case):
         self.assertEqual(self.sweeps(mark), 0)
 
     def test_own_port(self):
-        """Its leaf's traps do not come; it is looked at."""
+        """Its leaf's traps do not come; it is read."""
         mark = self.osm.mark()
         self.flap(self.osm.host or "h0-1")
         self.wait_service(mark)
@@ -148,7 +148,7 @@ class Waits(Case):
 
 class Hastens(Case):
     @classmethod
-    def options(cls):  # a light sweep asks what has failed, and waits
+    def options(cls):  # a light sweep queries the failed part, and waits
         return {**super().options(), "sweep_interval": simlab.SWEEP_INTERVAL_S}
 
     def test_dropped_host(self):
@@ -165,7 +165,7 @@ class Hastens(Case):
         self.assertLess(took, 2 * (DROPPED_S + 10))
 
     def test_unknown(self):
-        """What is plugged into a port that was free is for a discovery at once."""
+        """A change at a free port needs a discovery at once."""
         self.fabric.lose(HOST)
         self.rest()
         mark = self.osm.mark()
@@ -187,7 +187,7 @@ class Hastens(Case):
         self.osm.settle(mark)
 
     def test_cables_fail_in_a_discovery(self):
-        """It begins anew: its paths led over them, and OpenSM would drop what is behind."""
+        """It begins anew: its paths led over them, and OpenSM would drop the switches behind."""
         leaf, _ = next(iter(self.lab.netlist.nodes[self.osm.host or "h0-1"].ports.values()))
         uplinks = [port for port, (peer, _) in sorted(self.lab.netlist.nodes[leaf].ports.items())
                    if peer in self.lab.netlist.switches]
@@ -217,7 +217,7 @@ class Hastens(Case):
 
 
 class Wishes(Case):
-    """What an operator has asked for comes first."""
+    """An operator's request comes first."""
 
     def set_option(self, text, name):
         path = self.osm.path / "opensm.conf" if name == "opensm" else self.lab.path / name
@@ -236,7 +236,7 @@ class Wishes(Case):
 
 
 class Groups(Case):
-    """What the SA knows of a host while a sweep waits."""
+    """The SA's knowledge of a host while a sweep waits."""
 
     def setUp(self):
         super().setUp()

@@ -37,7 +37,7 @@ class Jobs(labtest.Folders):
 
 class Collectives(Jobs):
     def test_equations(self):
-        """One switch: as the equation has it, each call; all packets arrive."""
+        """One switch: each call takes the time of the equation; all packets arrive."""
         for algorithm in ALGORITHMS:
             point = self.point(self.switch, "--collective", algorithm, "--bytes", "100000",
                                "--repeat", 3)
@@ -87,7 +87,7 @@ class Collectives(Jobs):
         self.assertIn("times as long", text)
 
     def test_pattern_loss(self):
-        """A pattern with an end is beside itself without the failure, too."""
+        """A pattern with an end is compared with its run without the failure, too."""
         args = ("--pattern", "all-to-all", "--messages", "all", "--warmup", "0us", "--time",
                 "1s", "--transport", "rc")
         whole = self.point(self.tree, *args)
@@ -188,7 +188,7 @@ class Words(Jobs):
 
 
 class Closed(Jobs):
-    """Closed loops, of which each message waits for the one before."""
+    """Closed loops, in which each message waits for the one before."""
 
     def test_from_the_beginning(self):
         """Short loops are measured without a warm-up: 3 x 4096 bytes on a host's own link."""
@@ -212,7 +212,7 @@ class Closed(Jobs):
                           self.run_it(self.switch, *args, "--warmup", "50us", status=1))
 
     def test_unfinished(self):
-        """More messages than --time is for: no unstable load, but a finding; in shards, too."""
+        """More messages than fit into --time: no unstable load, but a finding; in shards, too."""
         args = (self.switch, "--pattern", "shift:1", "--messages", 100, "--time", "30us")
         point = self.point(*args, status=1)
         self.assertEqual((point["findings"]["unfinished"], point["unstable"]), ("time", False))
@@ -309,7 +309,7 @@ class NoPath(Jobs):
 
 class Links(Jobs):
     def test_incast(self):
-        """The cable of the host that all send to is full, and no other one."""
+        """The cable of the host that is the common receiver is full, and no other one."""
         point = self.point(self.tree, "--pattern", "incast:h0-1", "--load", 1)
         self.assertGreater(point["host_links"]["max"], 0.999)
         self.assertLess(point["links"]["max"], 0.8)
@@ -319,14 +319,14 @@ class Links(Jobs):
         self.assertEqual(row.split()[header.split().index("host")], "1.000")
 
     def test_one_switch(self):
-        """No cable between switches, and what hosts send is what theirs carry."""
+        """No cable between switches, and hosts send as much as their cables carry."""
         point = self.point(self.switch, "--pattern", "shift:1", "--load", 0.25)
         self.assertIsNone(point["links"])
         self.assertAlmostEqual(point["host_links"]["mean"], 0.25, delta=0.005)
         self.assertAlmostEqual(point["host_links"]["max"], 0.25, delta=0.01)
 
     def test_delays(self):
-        """More than the engine has room for is a matter of options, told in their units."""
+        """More than the engine has room for is reported as a fault of options, in their units."""
         for option in ("--wire", "--crossing"):
             self.refused(f"{option}: longer than the 1048.560 us that it can be", self.tree,
                          "--load", 1, option, "1s")
@@ -337,7 +337,7 @@ class Links(Jobs):
 
 class Several(Jobs):
     def test_apart(self):
-        """Jobs on a switch, or each below a switch of its own, know nothing of each other."""
+        """Jobs on a switch, or each below a switch of its own, do not influence each other."""
         for args in ((self.switch, "--collective", "ring", "--repeat", 2),
                      (self.tree, "--collective", "binomial"),
                      (self.tree, "--pattern", "shift:3", "--messages", 4,
@@ -351,7 +351,7 @@ class Several(Jobs):
                 self.assertEqual(job["done"], point["jobs"][0]["done"])
 
     def test_mixed(self):
-        """Jobs that are dealt at random get into each other's way."""
+        """Jobs that are assigned at random disturb each other."""
         args = (self.tree, "--collective", "recursive-doubling", "--bytes", "256K", "--jobs", 2,
                 "--placement", "random", "--alone")
         point = self.point(*args)
@@ -364,7 +364,7 @@ class Several(Jobs):
         self.assertIn("fairness between jobs", text)
 
     def test_open(self):
-        """By a load: what all of them get is what the jobs get together."""
+        """By a load: the rate of all is that of the jobs together."""
         point = self.point(self.tree, "--load", 0.6, "--jobs", 2, "--placement", "random",
                            "--alone", "--warmup", "5us", "--time", "50us")
         self.assertAlmostEqual(sum(job["accepted"] for job in point["jobs"]) / 2,
@@ -382,7 +382,7 @@ class Several(Jobs):
             self.assertGreater(job["slowdown"], 1)
 
     def test_nothing(self):
-        """What no message tells, or too few, is not said to be 0."""
+        """Values without a message, or with too few, are not 0."""
         nothing = dict.fromkeys(("mean", "half", "p50", "p99", "max"))
         dead = (self.tree, "--fail", "*", "--at", "-1us", "--jobs", 2, "--warmup", "0us",
                 "--time", "20us", "--window", "10us", "--seeds", 2)
@@ -401,7 +401,7 @@ class Several(Jobs):
         self.assertGreater(point["latency_us"]["mean"], 0)
 
     def test_host_names(self):
-        """Hosts that patterns name may have colons in their names, and blanks."""
+        """Hosts in patterns may have colons in their names, and blanks."""
         named = self.folder / "named.net"
         text = self.switch.read_text(encoding="ascii")
         named.write_text(text.replace('"h0-1"', '"n:1 a"').replace('"h0-2"', '"n:1 a:2"'),

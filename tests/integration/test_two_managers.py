@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Two subnet managers of one fabric on a machine: what is said when the master is killed, what
-its successor takes over, and a master without portmajor."""
+"""
+Two subnet managers of one fabric on a machine: the findings when the master is killed, its
+successor, and a master without portmajor.
+"""
 
 import json
 import os
@@ -70,7 +72,7 @@ class Managers(labtest.Folders):
 
 class Takeover(Managers):
     def test_killed(self):
-        """The finding stays until it runs again; what is acknowledged stays acknowledged."""
+        """The finding stays until it runs again; acknowledged parts stay acknowledged."""
         first = self.start(0, 5)
         first.settle(timeout=pmlab.TIMEOUT_S)
         second = self.start(1, 2)
@@ -196,7 +198,8 @@ class Written(labtest.Folders):
                 "since": 0, "foreign": False}
 
     def test_two_masters(self):
-        """As the plans beside the states are of one fabric, or as one sees the other."""
+        """By the plans beside the states, which are of one fabric, or by one's view of the other.
+        """
         cache = self.write({}, {})
         self.assertEqual(self.judge(cache), (0, []))
         end = "; end one of them"
@@ -216,7 +219,7 @@ class Written(labtest.Folders):
         self.assertEqual(found[1:], both[1:])
 
     def test_former_master(self):
-        """What it knew of the fabric when it ended is no finding, its end is one."""
+        """Its last knowledge of the fabric is no finding, its end is one."""
         lost = {"missing": test_status.missing(test_status.part("leaf7", hosts=3))}
         for standbys, word in (([], "without a standby"),
                                ([self.manager(7, "standby")], "with a standby")):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Switches that do not take their tables: what is said to be done has been acknowledged.
+"""Switches that do not take their tables: a change counts as done only when it has been
+acknowledged.
 
 Whenever `portmajor drain` says `out`, the real tables are walked: no host's path uses the part.
 """
@@ -86,7 +87,7 @@ class Unset(labtest.Folders):
         return [line for line in lines if re.search(rf"(notice|warning|info) +{kind} ", line)]
 
     def pending(self, *args, pattern=FOR_LEAF):
-        """It waits in vain, and the list says why."""
+        """It waits in vain, and the list has the reason."""
         self.assertRegex(self.run_it(*args, status=1), pattern)
         self.assertRegex(self.run_it("drain", status=1), pattern)
 
@@ -123,7 +124,7 @@ class Unset(labtest.Folders):
         self.assertEqual(len(self.told("set")), 1)
 
     def test_moves_that_wait(self):
-        """Parts come back in a sweep, and entries move some time later: no switch refuses them."""
+        """Parts return in a sweep, and entries move some time later: no switch refuses them."""
         state = pmlab.kept(self.folder, "state")
         self.lab.osm.pace(300)
         self.addCleanup(self.lab.osm.pace, 0)
@@ -150,7 +151,7 @@ class Unset(labtest.Folders):
         self.assertEqual(self.run_it("drain"), "none\n")
 
     def test_drained_again(self):
-        """While paths come back to the part, it is not out as it was before."""
+        """While paths return to the part, it is not out as it was before."""
         self.run_it("drain", "--wait", 60, PART)
         self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=4, times=1)
         self.addCleanup(self.wire.release)
@@ -162,7 +163,7 @@ class Unset(labtest.Folders):
         self.assertRegex(self.run_it("drain", "--wait", 60), rf"^out      {PART}, since ")
 
     def lie(self, rule):
-        """A switch that lies gets few Sets, and is asked again by each sweep."""
+        """A switch that lies gets few Sets, and another try in each sweep."""
         self.pending("drain", "--wait", 10, PART)
         self.finding(OTHER)
         self.sweep(2)
@@ -183,7 +184,7 @@ class Unset(labtest.Folders):
                                  modifier=lid // 64))
 
     def test_late(self):
-        """All answers of the first try come when nobody waits for them any more."""
+        """All answers of the first try come after their time-outs."""
         late = self.wire.delay("answer", 1500, node=LEAF, method="set", attr=simlab.ATTR_LFT,
                                times=8)
         self.run_it("drain", "--wait", 60, PART)
@@ -200,7 +201,7 @@ class Unset(labtest.Folders):
         self.lost(lambda: self.fabric.back(LEAF))
 
     def test_hangs(self):
-        """Nor has one that answers nothing at all: OpenSM does not find it."""
+        """Nor has one that does not answer at all: OpenSM does not find it."""
         self.fabric.error(LEAF, 100)
         self.run_it("drain", PART)
         self.lost(lambda: self.fabric.error(LEAF, 0))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-vlan plan: its files against walks over what switches would let through."""
+"""portmajor-vlan plan: its files, compared with walks by the switches' rules."""
 
 import json
 import pathlib
@@ -68,7 +68,7 @@ class VlanCase(labtest.Folders):
         return frozenset(found | {files.cables[end] for end in found})
 
     def lose(self, files, *lost, status=0):
-        """Loses from the table in force; what came of it."""
+        """Loses parts from the table in force; returns the result."""
         old = self.home / "old"
         shutil.copy(self.out / "hosts", old)
         before, _ = vlanfiles.read_table(old)
@@ -138,7 +138,7 @@ class Fabrics(VlanCase):
         self.lines(files, "leaf0:10", "leaf3:15")
 
     def test_one_leaf_has_lost_all(self):
-        """In each VLAN some leaf is cut off: no order of priorities joins what is left."""
+        """In each VLAN some leaf is cut off: no order of priorities joins the rest."""
         self.make("two-level", 3, 2, 2, 1)
         self.plan()
         files = vlanfiles.Files(self.net, self.out)
@@ -225,7 +225,8 @@ class Options(VlanCase):
 
     @unittest.skipUnless(shutil.which("bridge"), "no bridge here")
     def test_bridge_takes_it(self):
-        """Its words, not what comes of them: lo is in no bridge. 1 and 4094 are runs of one."""
+        """bridge accepts the syntax; its effect is not tested, as lo is in no bridge. 1 and 4094
+        are runs of one."""
         for first in (2, 4091):
             self.plan("--first-vlan", first)
             vlanfiles.Files(self.net, self.out)
@@ -364,7 +365,7 @@ class Macs(VlanCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         table, names = vlanfiles.read_table(self.out / "hosts")
         self.assertEqual(names["02:00:00:00:00:04"], "h1-2")
-        # what a file says goes first
+        # lines of the file come first
         self.macs.write_text("h1-2[1]  04:00:00:00:00:09 # another\n", encoding="ascii")
         self.plan()
         self.assertEqual(vlanfiles.read_table(self.out / "hosts")[1]["04:00:00:00:00:09"], "h1-2")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Linux bridges that filter VLANs, with the files of `portmajor-vlan plan`: no frame circles.
+"""Linux bridges that filter VLANs, with the files of `portmajor-vlan plan`: no frame loops.
 
-They are in a virtual machine, as the kernel that tests run on may have none of these."""
+They are in a virtual machine, as the tests' own kernel may lack them."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ import patchpanel
 import pmlab
 import simlab
 
-OUTER = (patchpanel.C_TAG,)  # of a tag of the other type bridges forward what is behind it, too
+OUTER = (patchpanel.C_TAG,)  # bridges forward the content behind a tag of the other type, too
 STRANGER = ("leaf0", 13)  # a port that the netlist lacks
 
 
@@ -29,7 +29,7 @@ def setUpModule():
 
 
 class Panel(patchpanel.Panel):
-    """Bridges as switches in a guest, set up as docs/vlan.md says."""
+    """Bridges as switches in a guest, set up as in docs/vlan.md."""
 
     def __init__(self, guest, plan):
         super().__init__(plan)
@@ -46,7 +46,7 @@ class Panel(patchpanel.Panel):
         self.ip(lines)
 
     def ip(self, lines):
-        for i in range(0, len(lines), 20):  # a line of a terminal has an end
+        for i in range(0, len(lines), 20):  # a line of a terminal is limited
             self.guest.must("printf '%s\\n' " + " ".join(f"'{line}'" for line in lines[i:i + 20])
                             + " | ip -batch -")
 
@@ -63,7 +63,7 @@ class Panel(patchpanel.Panel):
                  [*self.switches, *(ethlab.device_name(*end) for end in self.ends)]])
 
     def vlans_there(self):
-        """{switch: {port: Port}} of what bridges have."""
+        """{switch: {port: Port}} of the bridges."""
         found = {switch: {} for switch in self.switches}
         names = {ethlab.device_name(*end): end for end in self.ends}
         there = {row["ifname"]: row["vlans"]

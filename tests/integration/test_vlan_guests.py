@@ -16,15 +16,15 @@ import guests
 import pmlab
 import simlab
 
-# {a guest's device: the card, and which host of its leaf it is, so its VLAN}: of 101, the switch's
-# access VLAN, a card sees no tag.
+# {a guest's device: the card, and the number of its host at the leaf, hence its VLAN}: in 101, the
+# switch's access VLAN, a card sees no tag.
 CARDS = {"e0": ("virtio-net-pci", 1), "e1": ("vmxnet3", 2)}
 VLANS = {"e0": 102, "e1": 103}
 KERNELS = (guests.OLD, guests.NEW)  # without tcx, and with it
 PINGS = 3
 OFFLOADS = ("tx-vlan-offload", "rx-vlan-offload", "generic-receive-offload",
             "tcp-segmentation-offload")
-HAS = {"e0": list(OFFLOADS[2:]), "e1": list(OFFLOADS)}  # those that QEMU's cards have
+HAS = {"e0": list(OFFLOADS[2:]), "e1": list(OFFLOADS)}  # those of QEMU's cards
 TCP_BYTES = 1 << 20
 NOTE = "portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n"
 
@@ -63,12 +63,12 @@ class Cards(unittest.TestCase):
         cls.guests[1].must("iperf3 -s -D")
 
     def each(self, line):
-        """What a command prints on each guest, on all at the same time."""
+        """The output of a command on each guest, on all at the same time."""
         return guests.must_each(self.guests, line)
 
     @contextlib.contextmanager
     def up(self, device, card=None):
-        """Its addresses, and each other's: ARP, in the access VLAN, plays no part."""
+        """Sets its addresses, and each other's: ARP, in the access VLAN, plays no part."""
         for one, other in itertools.permutations(self.guests):
             peer = other.cards[card or device][1]
             one.must(f"ip addr add {one.cards[card or device][1].ip}/16 dev {device}; "
@@ -85,23 +85,23 @@ class Cards(unittest.TestCase):
         return self.guests[1].cards[card][1].ip
 
     def pings(self, card, wait_s=60):
-        """How many of PINGS are answered."""
+        """The number of PINGS that are answered."""
         return int(self.guests[0].must(
             f"n=0; for i in {' '.join(map(str, range(PINGS)))}; do ping -n -c 1 -W {wait_s} "
             f"{self.ip(card)} >/dev/null && n=$((n + 1)); done; echo $n"))
 
     def check_lost(self, card):
-        """They come as far as the card, with tags, and are not answered."""
+        """They reach the card, with tags, and are not answered."""
         goal = self.tagged(card) + PINGS
         self.assertEqual(self.pings(card, wait_s=1), 0)
         simlab.poll_until(lambda: self.tagged(card) >= goal, 20, "frames at the card")
 
     def tagged(self, card, guest=1):
-        """How many frames with the tag of its VLAN were given to a guest's card."""
+        """The number of frames with the tag of its VLAN that were given to a guest's card."""
         return self.guests[guest].wires[card].to_card[VLANS[card]]
 
     def filters(self, device):
-        """What `show` tells of the filters, of both guests."""
+        """The filters in the output of `show`, of both guests."""
         return [re.findall(r"(?m)^rx-filter +(.*)$", text)
                 for text in self.each(f"portmajor-vlan show {device}")]
 
@@ -118,7 +118,7 @@ class Cards(unittest.TestCase):
         before = self.tagged(card)
         self.assertEqual(self.pings(card), PINGS)
         self.assertEqual(self.tagged(card), before + PINGS)
-        # What load did is what lets them in.
+        # load has let them in.
         self.each(f"ip link set {card} promisc off")
         self.assertEqual(self.filters(card),
                          [[f"{card}: on: frames with tags are not received"]] * 2)
@@ -131,7 +131,7 @@ class Cards(unittest.TestCase):
         self.assertEqual(self.tagged(card), before + 3 * PINGS)
 
     def test_filter(self):
-        """load has a card receive what comes with a tag; without, it receives none of it."""
+        """load has a card receive frames with a tag; without it, the card receives none of them."""
         for card in CARDS:
             with self.subTest(card=CARDS[card][0]), self.up(card):
                 self.check_filter(card)
@@ -140,7 +140,7 @@ class Cards(unittest.TestCase):
 
     def check_leader(self, leader, *others):
         """A bond or team that filters, which can be switched off, as `others` above e0 can, and e0,
-        of which it cannot: it follows the leader's promiscuous mode."""
+        which cannot: it follows the leader's promiscuous mode."""
         mode = f"promiscuous mode of {leader}"
         notes = {f"portmajor-vlan: {name}: rx-vlan-filter switched off"
                  for name in (leader, *others)}
@@ -171,7 +171,7 @@ class Cards(unittest.TestCase):
                 for text in self.each(f"ip -d link show {device}")]
 
     def test_bond(self):
-        """Of bonds: each can be switched, and the card of the lower one cannot."""
+        """Two bonds: each can be switched, and the card of the lower one cannot."""
         self.each("ip link add bond0 type bond; ip link add bond1 type bond; "
                   "ip link set e0 master bond1; ip link set bond1 master bond0")
         self.addCleanup(self.each, "ip link del bond0; ip link del bond1")
@@ -192,7 +192,7 @@ class Cards(unittest.TestCase):
 
     def test_members_of_a_bond(self):
         """Another card comes, takes over from the first, and receives; none is left in promiscuous
-        mode when it leaves, or when the bond goes."""
+        mode when it leaves, or when the bond is removed."""
         self.each("ip link add bond0 type bond mode active-backup; ip link set e0 master bond0")
         self.addCleanup(self.each, "ip link del bond0")
         with self.up("bond0", "e0"):
@@ -212,7 +212,7 @@ class Cards(unittest.TestCase):
 
     def test_filters_of_members(self):
         """Bonds as members with filters that can be switched: of one that comes later by `replace`,
-        and back when it has left, or when the bond is gone."""
+        and back when it has left, or when the bond is removed."""
         def is_on():
             return ["rx-vlan-filter: on\n" in text for text in self.each("ethtool -k bond1")]
 
@@ -238,7 +238,7 @@ class Cards(unittest.TestCase):
     # ---- other programs
 
     def check_ahead(self, *ahead):
-        """What `show` tells of each guest, and whether what a guest sends has no tag then."""
+        """The output of `show` on each guest, and whether a guest's frames have no tag then."""
         self.assertEqual([re.findall(r"(?m)^ahead +(.*)$", text)
                           for text in self.each("portmajor-vlan show e0")],
                          [[text] if text else [] for text in ahead])
@@ -248,8 +248,8 @@ class Cards(unittest.TestCase):
                          [count + (0 if text else PINGS) for text, count in zip(ahead, before)])
 
     def test_ahead(self):
-        """A tc filter that comes later takes frames from ours in the kernel that has no tcx; in
-        the other one nothing does that is not put ahead by tcx."""
+        """A tc filter that comes later takes frames from ours in the kernel without tcx; in the
+        other one only a program that tcx puts ahead does."""
         late, tcx = "egress: a tc filter, preference 1, bpf", "egress: a tcx program, other"
         with self.up("e0"):
             self.each("portmajor-vlan load e0 /hosts")
@@ -269,8 +269,8 @@ class Cards(unittest.TestCase):
             self.guests[1].must("tcx_program detach e0 egress")
 
     def test_half_way(self):
-        """A load that fails at the second hook, which others have filled, leaves nothing behind:
-        neither its part at the first one, nor what it switched at cards."""
+        """A load that fails at the second hook, which others have filled, undoes everything: its
+        part at the first one, and its settings at cards."""
         guest = self.guests[1]
         state = ("tcx_program list e0; tc qdisc show dev e0; ip -d link show e0; ethtool -k e0; "
                  "cat /run/portmajor-vlan/* 2>/dev/null | wc -c")
@@ -301,7 +301,7 @@ class Cards(unittest.TestCase):
                 self.assertIn(f"{name}: {state}\n", text)
 
     def large(self, card, guest):
-        """How many frames with the tag of its VLAN it has left to others to cut."""
+        """The number of frames with the tag of its VLAN that it has left to others to segment."""
         return self.guests[guest].wires[card].large[VLANS[card]]
 
     def check_traffic(self, card, cuts):
@@ -310,7 +310,7 @@ class Cards(unittest.TestCase):
         for receiver, way in ((1, ""), (0, "-R")):
             before, large = self.tagged(card, receiver), self.large(card, 1 - receiver)
             self.guests[0].must(f"timeout 180 iperf3 -c {self.ip(card)} -n {TCP_BYTES} {way}")
-            # A part of it may be on its way when iperf3 ends; what is received are segments.
+            # A part of it may be on its way when iperf3 ends; segments are counted at the receiver.
             self.assertGreater(self.tagged(card, receiver), before + TCP_BYTES // 4 // 1448)
             self.assertEqual(self.large(card, 1 - receiver) > large, cuts)
         for text in self.each(f"portmajor-vlan show {card}"):

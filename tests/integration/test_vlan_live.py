@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Planes as VLANs on Open vSwitch: what frames do with the files of `portmajor-vlan plan` and
-with portmajor-vlan, also while planes are lost. test_vlan_speed.py is about how fast."""
+"""
+Planes as VLANs on Open vSwitch: frames with the files of `portmajor-vlan plan` and with
+portmajor-vlan, also while planes fail. test_vlan_speed.py has rates.
+"""
 
 import collections
 import contextlib
@@ -32,7 +34,7 @@ def setUpModule():
 
 
 class EthCase(unittest.TestCase):
-    """A folder, and what is asked of labs."""
+    """A folder, and queries to labs."""
 
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -48,7 +50,7 @@ class EthCase(unittest.TestCase):
 
 
 def path_between(tree, one, other):
-    """The (switch, port) at which each switch on the way receives, in a tree of cables."""
+    """The (switch, port) at which each switch on the path receives, in a tree of cables."""
     come = {one: []}
     border = [one]
     for switch in border:
@@ -62,7 +64,7 @@ def path_between(tree, one, other):
 
 class Small(EthCase):
     """Three leaves below two top switches, two cables each: four VLANs; and a cable between two
-    ports of a leaf that no netlist knows, in which no frame may circle."""
+    ports of a leaf that is in no netlist, in which no frame may loop."""
 
     PLAIN = ()  # hosts without the program
     STRAY = [(("leaf0", 7), ("leaf0", 8))]
@@ -101,7 +103,7 @@ class Small(EthCase):
             return all((host.mac, text) in come[mac] for host in self.hosts
                        for mac in ends if mac != host.mac)
 
-        # The last ones come behind whatever still runs in circles.
+        # The last ones come behind all frames that still loop.
         for text in ("first", "second", "last"):
             for host in self.hosts:
                 host.send(BROADCAST, text)
@@ -111,7 +113,7 @@ class Small(EthCase):
             self.assertEqual(len(found), 3 * (len(self.hosts) - 1), mac)
 
     def talk(self):
-        """Everybody asks everybody by UDP, after ARP, and is answered, each once."""
+        """Each host sends UDP to each other one, after ARP, and gets an answer, once each."""
         ends = {host.ip: self.open(host.udp()) for host in self.hosts}
         asked = [(one, to) for one in ends for to in ends if one != to]
         come = []
@@ -133,7 +135,7 @@ class Small(EthCase):
             [(one, to, text) for one, to in asked for text in (b"ask", b"answer")]))
 
     def check_loss(self, *lost):
-        """Loses cables, as `--fail` has them, and has them back."""
+        """Cables fail, as with `--fail`, and return."""
         old = self.plan / "hosts"
         plan = ethlab.plan(self.lab.netlist.path, self.folder / "lost", plain=self.PLAIN,
                            lose=lost, old=old)
@@ -148,7 +150,7 @@ class Small(EthCase):
 
 
 class Frames(Small):
-    """Nothing is lost; h2-2 has no program, as a gateway may not."""
+    """No frame is lost; h2-2 has no program, as with some gateways."""
 
     PLAIN = ("h2-2",)
 
@@ -237,7 +239,7 @@ class Frames(Small):
 
 
 class Losses(Small):
-    """After each, broadcasts and ARP reach everybody; switches are left as they are."""
+    """After each, broadcasts and ARP reach all hosts; switches are left as they are."""
 
     def test_one_top_switch(self):
         self.check_loss("spine0")
@@ -263,13 +265,13 @@ class Gateway(Small):
 
 
 class Uplinks(EthCase):
-    """Figure 6 of the paper by counts, whatever the machine does: with n uplinks each has as
-    even a part as there can be of what four hosts send to four. test_vlan_speed.py has rates."""
+    """Figure 6 of the paper by counts, independent of the machine: with n uplinks each has as even
+    a part as possible of the traffic of four hosts to four. test_vlan_speed.py has rates."""
 
     FRAMES = 5
 
     def count(self, tops):
-        """Frames that each top switch gets."""
+        """Frames that each top switch receives."""
         netlist, plan = vlan_live.two_leaves(self.folder, tops)
         with ethlab.Lab(netlist, plan=plan) as lab, contextlib.ExitStack() as stack:
             lab.load()
@@ -296,7 +298,7 @@ class Uplinks(EthCase):
 
 
 class Running(EthCase):
-    """iperf3 while planes go."""
+    """iperf3 while planes fail."""
 
     def received(self, host):
         with host.inside():
@@ -304,7 +306,7 @@ class Running(EthCase):
         return int(re.search(r"e0: *(\d+)", text)[1])
 
     def wait_bytes(self, hosts, more=200_000):
-        """Until each has received so many bytes more."""
+        """Waits until each has received so many bytes more."""
         goals = {host: self.received(host) + more for host in hosts}
         simlab.poll_until(lambda: all(self.received(host) >= goal
                                       for host, goal in goals.items()), 30, "bytes")
@@ -348,7 +350,7 @@ class Running(EthCase):
         self.assertEqual([client.poll() for client in clients], [None] * len(clients))
 
 
-# Starts a lab, tells its processes, and waits to be killed.
+# Starts a lab, prints its processes, and waits to be killed.
 LEFT_ALONE = """
 import sys, ethlab
 with ethlab.Lab(sys.argv[1]) as lab:
@@ -360,7 +362,7 @@ with ethlab.Lab(sys.argv[1]) as lab:
 
 class Killed(EthCase):
     def test_nothing_is_left(self):
-        """A test that is killed leaves no processes, and with them go namespaces and veths."""
+        """A killed test leaves no processes; namespaces and veths end with them."""
         netlist = vlan_live.flat(self.folder)
         with subprocess.Popen([sys.executable, "-c", LEFT_ALONE, netlist], text=True,
                               cwd=pathlib.Path(__file__).parent, stdin=subprocess.PIPE,

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-vlan on two hosts with a wire between them: tags, tables that change under
-traffic, what is refused, and that nothing is left."""
+"""
+portmajor-vlan on two hosts with a wire between them: tags, tables that change under traffic,
+refusals, and complete removal.
+"""
 
 import contextlib
 import ctypes
@@ -28,7 +30,7 @@ import netns
 import pmlab
 
 LOADER = pmlab.BUILD / "portmajor-vlan"
-OTHERS = pmlab.BUILD / "tcx_program"  # puts programs by tcx beside ours
+OTHERS = pmlab.BUILD / "tcx_program"  # puts programs ahead of ours by tcx
 IS_ROOT = os.geteuid() == 0
 
 NEAR, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -53,7 +55,7 @@ def mac_bytes(mac):
 
 
 def frame(to, text=b"", source=NEAR, tag=None, kind=OURS, tag_type=TAG):
-    """An Ethernet frame, with a tag in its bytes if there is to be one."""
+    """An Ethernet frame, on request with a tag in its bytes."""
     tagged = b"" if tag is None else struct.pack("!HH", tag_type, tag)
     return (mac_bytes(to) + mac_bytes(source) + tagged + struct.pack("!H", kind)
             + text).ljust(60, b"\0")
@@ -70,7 +72,7 @@ def udp_packet(source, to, port, text):
     return head[:10] + struct.pack("!H", total) + head[12:] + udp
 
 
-# --------------------------------------------------------------- what the kernel has
+# --------------------------------------------------------------- the kernel's functions
 
 SECCOMP = {"x86_64": 321, "aarch64": 280}  # the number of bpf(2)
 BPF_MAP_CREATE, BPF_PROG_ATTACH, BPF_PROG_QUERY = 0, 8, 16
@@ -78,7 +80,7 @@ BPF_MAP_CREATE, BPF_PROG_ATTACH, BPF_PROG_QUERY = 0, 8, 16
 
 def refuse_bpf(code, *commands):
     """For a child: bpf(2), or some of its commands, fail with code, as in a kernel without it, or
-    one that is locked."""
+    in a locked one."""
     libc = ctypes.CDLL(None, use_errno=True)
     number = SECCOMP[platform.machine()]
     # load the command; is it one of these? fail : go on
@@ -130,7 +132,7 @@ class Hosts(labtest.Folders):
         self.count = 0
 
     def table(self, text=TABLE):
-        """A file with this text."""
+        """Makes a file with this text."""
         self.count += 1
         path = self.folder / f"{self.id().rpartition('.')[2]}-{self.count}"
         path.write_text(text, encoding="ascii")
@@ -145,7 +147,7 @@ class Hosts(labtest.Folders):
         return not self.AS_FILTER and has_tcx()
 
     def vlan(self, host, *args):
-        """The loader, which succeeds without a word but those of `show`."""
+        """Runs the loader, which succeeds and prints nothing, except for `show`."""
         done = self.loader(host, *args)
         self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         return done.stdout
@@ -174,7 +176,7 @@ class Hosts(labtest.Folders):
         return end
 
     def state(self):
-        """All that tc knows of near's device, and its programs by tcx."""
+        """The tc programs on near's device, and its programs by tcx."""
         return [self.near.must(*words.split()) for words in (
             "tc qdisc show dev e0", "tc filter show dev e0 ingress",
             "tc filter show dev e0 egress", f"{OTHERS} list e0")]
@@ -208,7 +210,7 @@ class Sent(Hosts):
         ])
         self.assertEqual(self.counters(), {"partner": 2, "own": 2, "unknown": 2, "group": 3,
                                            "passed": 1})
-        # What is for one is for the other, whoever asks.
+        # The lines of one are those of the other, whichever sends.
         self.vlan(self.near, "remove", "e0")
         self.near.must("ip", "link", "set", "e0", "address", FAR)
         self.vlan(self.near, "load", "e0", self.table())
@@ -217,7 +219,7 @@ class Sent(Hosts):
                     ("the other way", frame(SECOND, source=UNKNOWN), 104)])
 
     def test_without_a_group_line(self):
-        """In the sender's VLAN; if it has none, in the device's."""
+        """In the sender's VLAN; without one, in the device's."""
         self.vlan(self.near, "load", "e0", self.table(TABLE.replace(GROUP, f"#{GROUP}")))
         self.check([("broadcast", frame(GROUP), 101),
                     ("another sender's", frame(GROUP, source=FAR), 102),
@@ -256,7 +258,7 @@ class SentAsFilter(Sent):
 
 class Received(Hosts):
     def test_pops(self):
-        """Those of the table and none else; what has no tag passes."""
+        """Those of the table and no others; untagged frames pass."""
         self.vlan(self.far, "load", "e0", self.table())
         near, end = self.port(self.near), self.udp(self.far, "far")
 
@@ -271,7 +273,7 @@ class Received(Hosts):
             send(b"in %d" % vlan, tag=vlan)
         send(b"with priority bits", tag=0xE000 | 102)
         send(b"untagged")
-        # VLAN 0 is none: the stack takes it out by itself.
+        # VLAN 0 is none: the stack itself removes the tag.
         for text in (b"foreign", b"in 101", b"in 102", b"in 103", b"in 104",
                      b"with priority bits", b"untagged"):
             self.assertEqual(end.recv(100), text)
@@ -332,13 +334,13 @@ class Changed(Hosts):
     HOSTS = 40
 
     def stream_table(self, first):
-        """Each partner has a VLAN of its own, and what differs is in every line."""
+        """Each partner has a VLAN of its own, and every line differs between the tables."""
         return "".join([f"{NEAR} {first} 1\n", *(
             f"02:00:00:00:01:{i:02x} {first + i} {1000 * first + i}\n"
             for i in range(1, self.HOSTS))])
 
     def test_under_traffic(self):
-        """None is lost, each is wholly of one table, and tables change once for each change."""
+        """No frame is lost, each is wholly of one table, and tables change once for each change."""
         tables = {first: self.table(self.stream_table(first)) for first in (100, 200)}
         wholes = [("replace", first) for first in (200, 100)] * 10
         parts = [("update", first) for first in (200, 100)] * 5
@@ -386,7 +388,7 @@ class Changed(Hosts):
         self.assertEqual(changes, len(wholes + parts))
 
     def test_old_vlans_are_popped(self):
-        """A host that still has the old table is heard."""
+        """Frames of a host that still has the old table are received."""
         self.vlan(self.far, "load", "e0", self.table())
         self.vlan(self.far, "replace", "e0", self.table(f"{FAR} 202 1\n"))
         shown = self.shown(self.far)
@@ -396,7 +398,7 @@ class Changed(Hosts):
         self.assertEqual(self.shown(self.far)["pops"], "202")
 
     def test_update(self):
-        """Is the same as the whole table with these changes."""
+        """It has the same result as the whole table with these changes."""
         self.vlan(self.near, "load", "e0", self.table())
         before = self.shown()
         self.vlan(self.near, "update", "e0", self.table(
@@ -415,7 +417,7 @@ class Changed(Hosts):
 
     def test_side_by_side(self):
         """Updates at the same time: one at a time changes the device, the others are refused, and
-        each finds what those before have left."""
+        each starts from the result of those before."""
         self.vlan(self.near, "load", "e0", self.table())
         number = 16
         waiting = [self.table(f"02:00:00:00:02:{i:02x} {200 + i} {100 + i}\n")
@@ -458,7 +460,7 @@ class Changed(Hosts):
 
 class Refused(Hosts):
     def refuse(self, status, message, *args, **kwargs):
-        """With this message, and nothing changes."""
+        """Refused with this message, and nothing changes."""
         before = self.state()
         done = self.loader(self.near, *args, **kwargs)
         self.assertEqual((done.returncode, done.stdout, done.stderr),
@@ -489,8 +491,9 @@ class Refused(Hosts):
         self.refuse(1, "e0: already loaded: `replace` changes the table", "load", "e0", table)
 
     def test_locks(self):
-        """A command that changes a device locks others out: they fail at once; reading locks none,
-        and a lock on the network namespace, which any user can have, neither."""
+        """A command that changes a device locks others out: they fail at once; readers are not
+        locked out, nor does a lock on the network namespace, which any user can have, lock a
+        command out."""
         with self.near.inside():
             space = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
             with socket.socket() as end:
@@ -516,7 +519,7 @@ class Refused(Hosts):
         self.vlan(self.near, "remove", "e0")
 
     def test_tables(self):
-        """Neither loaded nor put in another one's place."""
+        """Bad tables are neither loaded nor put in another one's place."""
         bad = [
             (f"{FAR} 101 1\n", f"e0: its address, {NEAR}, is not in the table"),
             ("", f"e0: its address, {NEAR}, is not in the table"),
@@ -546,7 +549,7 @@ class Refused(Hosts):
         self.assertEqual(self.shown(), before)
 
     def test_no_right(self):
-        """Of root alone, and a kernel may have no BPF at all, or keep it for itself."""
+        """Only root has the right, and a kernel may have no BPF at all, or not allow it."""
         self.folder.chmod(0o755)
         copy = self.folder / "portmajor-vlan"
         shutil.copy(LOADER, copy)
@@ -576,7 +579,7 @@ class Refused(Hosts):
         self.assertEqual(self.shown(), before)
 
     def check_ahead(self, wire, ahead):
-        """Whether `show` tells of something ahead, which then takes what is sent."""
+        """Whether `show` lists a program ahead, which then takes the sent frames."""
         self.assertEqual(self.shown().get("ahead"), ahead)
         done = self.loader(self.near, "status", "e0")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (
@@ -587,7 +590,7 @@ class Refused(Hosts):
                          None if ahead and ahead.startswith("egress") else 102)
 
     def test_filters_that_come_later(self):
-        """Take frames from a filter, and never from a program by tcx."""
+        """They take frames from a filter, and never from a program by tcx."""
         self.vlan(self.near, "load", "e0", self.table())
         wire = self.port(self.near), self.port(self.far)
         if self.is_by_tcx():
@@ -603,7 +606,7 @@ class Refused(Hosts):
         self.check_ahead(wire, None)
 
     def test_programs_that_come_later(self):
-        """By tcx: one that is not put ahead on purpose takes no frames from ours, if that is by
+        """By tcx: only a program that is put ahead on purpose takes frames from ours, if that is by
         tcx."""
         self.need_tcx()
         self.vlan(self.near, "load", "e0", self.table())
@@ -630,8 +633,8 @@ class Refused(Hosts):
             self.skipTest("no tcx in this kernel")
 
     def test_others_filters(self):
-        """Are left as they are; where ours is a filter, which of them is first is not for it to
-        say, and it is refused. Those that come later stay, too."""
+        """They stay unchanged; where ours is a filter, it cannot decide which of them is first, and
+        is refused. Those that come later stay, too."""
         table = self.table()
         u32 = "u32 match u32 0 0 flowid 1:1".split()
         wire = self.port(self.near), self.port(self.far)
@@ -655,7 +658,7 @@ class Refused(Hosts):
             self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
 
     def test_others_by_tcx(self):
-        """Ours comes ahead of those that are there."""
+        """Ours comes ahead of the existing ones."""
         self.need_tcx()
         wire = self.port(self.near), self.port(self.far)
         for side in ("ingress", "egress"):
@@ -669,8 +672,8 @@ class Refused(Hosts):
         self.assertEqual(self.state()[3], "ingress other\negress other\n")
 
     def test_qdisc_ingress(self):
-        """Has no room for a filter of egress: a load that fails half way takes back the other
-        half. By tcx it takes no qdisc."""
+        """It has no room for a filter of egress: a load that fails half way takes back the other
+        half. By tcx no qdisc is needed."""
         self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
         if self.is_by_tcx():
             self.vlan(self.near, "load", "e0", self.table())
@@ -730,7 +733,7 @@ class Filtering(Hosts):
         self.assertFalse(self.is_promiscuous())
 
     def test_somebody_elses_mode(self):
-        """Stays, and nothing is said, as nothing was done."""
+        """It stays, and no message is printed, as nothing was done."""
         self.near.must("ip", "link", "set", "e0", "promisc", "on")
         self.assertEqual(self.filtered("load", "e0", self.table()).stderr, "")
         self.filtered("remove", "e0")
@@ -789,7 +792,7 @@ class Filtering(Hosts):
 
 class Removed(Hosts):
     def test_clean(self):
-        """As before, also with a clsact of somebody else; programs are gone from the kernel."""
+        """As before, also with a clsact of another program; programs are gone from the kernel."""
         before = self.state()
         for _ in range(2):
             self.vlan(self.near, "load", "e0", self.table())
@@ -812,7 +815,7 @@ class RemovedAsFilter(Removed):
 
 
 class Service(Hosts):
-    """What the systemd unit does when devices come and go; systemd itself is not run."""
+    """The systemd unit when devices come and go; systemd itself is not run."""
 
     UNIT = pmlab.ROOT / "packaging" / "vlan" / "portmajor-vlan@.service"
 
@@ -825,7 +828,7 @@ class Service(Hosts):
         self.assertEqual(done.returncode, status, done.stderr)
 
     def test_address_that_comes_later(self):
-        """As that of a bond with its first member: tried again, nothing is left until then."""
+        """The address of a bond with its first member: tried again; until then nothing is left."""
         self.near.must("ip", "link", "set", "e0", "address", UNKNOWN)
         before, table = self.state(), self.table()
         self.unit("ExecStart", table, 3)
@@ -859,7 +862,8 @@ class Service(Hosts):
 
     @unittest.skipUnless(shutil.which("systemctl"), "systemd is not installed")
     def test_enabled(self):
-        """By the device, so that it waits for one that networkd makes, and networkd not for it."""
+        """By the device, so that it waits for one that networkd makes, and networkd does not wait
+        for it."""
         root = self.folder / "root"
         units = root / "usr" / "lib" / "systemd" / "system"
         units.mkdir(parents=True)

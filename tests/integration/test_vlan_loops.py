@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""No frame circles: Open vSwitch with the files of `portmajor-vlan plan`, and wrong cables.
+"""No frame loops: Open vSwitch with the files of `portmajor-vlan plan`, and wrong cables.
 
-Each frame is sent once, and each switch must receive it as often as patchpanel.walk() has it.
-Cables go down as soon as there are more."""
+Each frame is sent once, and each switch must receive it as often as patchpanel.walk() predicts.
+Cables are set down as soon as there are more."""
 
 import collections
 import contextlib
@@ -26,7 +26,7 @@ def setUpModule():
 
 
 def at_switches(counts):
-    """How many of the frames of patchpanel.walk() switches receive."""
+    """The number of frames of patchpanel.walk() that switches receive."""
     return sum(count for name, count in counts.items() if not name.startswith(patchpanel.PANEL))
 
 
@@ -75,7 +75,7 @@ class Loops(labtest.Folders):
             simlab.poll_until(lambda: panel.lab.taken() - taken >= at_switches(expected), 20,
                               f"frames of {end}", every=0.001)
             self.check(before, expected, f"at {end}, from {frames[i]} on")
-        panel.lab.appctl("revalidator/purge")  # makes room, and takes long enough for a circle
+        panel.lab.appctl("revalidator/purge")  # makes room, and takes long enough for a loop
         self.check(before, expected, f"at {end}")
 
     def check(self, before, expected, text):
@@ -92,7 +92,7 @@ class Loops(labtest.Folders):
                 self.send(end, frames)
 
     def test_tag_4095_of_a_switch_itself(self):
-        """Its own port has all VLANs: other switches get the frame, and pass it on to nobody."""
+        """Its own port has all VLANs: other switches get the frame, and do not pass it on."""
         panel = self.panel
         panel.connect(patchpanel.RIGHT + patchpanel.UNPLANNED)
         panel.ip(["link set leaf0 up"])
@@ -127,7 +127,7 @@ class Loops(labtest.Folders):
         return self.panel.counts() == before
 
     def test_wrong_cables(self):
-        """Of those between ports with VLANs: docs/vlan.md says which are harmless."""
+        """Between ports with VLANs: docs/vlan.md has the harmless ones."""
         for name, (gone, come, vlans) in patchpanel.WRONG.items():
             cables = [cable for cable in patchpanel.RIGHT if cable not in gone] + come
             self.panel.connect(cables)

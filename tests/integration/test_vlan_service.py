@@ -95,7 +95,7 @@ class Networkd(unittest.TestCase):
         self.guest.wait()
 
     def clock_wait_until(self, state):
-        """Of the service, as `systemctl is-active` has it."""
+        """The state of the service, as in `systemctl is-active`."""
         simlab.poll_until(lambda: self.guest.run("systemctl is-active portmajor-vlan@bond0")
                           .text.strip() == state, POLL_S, f"service {state}",
                           state=self.guest.console)
@@ -114,8 +114,8 @@ class Networkd(unittest.TestCase):
         self.assertGreater(self.guest.wires["e0"].to_card[102], before)
 
     def test_bond(self):
-        """The device starts it, whenever networkd makes it, and stops it; reload takes the line
-        of another address."""
+        """The device starts it, whenever networkd makes it, and stops it; reload takes the line of
+        another address."""
         self.clock_wait_until("active")
         self.check_loaded()
         # Without MACAddress= it has an address that was set: a first member's is not taken.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Planes as VLANs on Open vSwitch: what they cost and what they gain, as ratios (vlan_live.py).
-What is measured is printed."""
+"""
+Planes as VLANs on Open vSwitch: their costs and gains, as ratios (vlan_live.py), which are printed.
+"""
 
 import pathlib
 import shutil
@@ -12,7 +13,7 @@ import ethlab
 import labtest
 import vlan_live
 
-# Two lookups and a tag beside what a frame takes through a switch in user space.
+# Two lookups and a tag beside the path of a frame through a switch in user space.
 LATENCY_RATIO = 1.15
 
 
@@ -29,7 +30,7 @@ class Speed(unittest.TestCase):
         self.stolen = vlan_live.Stolen()
 
     def check(self, is_right, found, is_measured=True):
-        """Rates say nothing where networks without a part of ours do not have theirs either, or a
+        """Rates mean nothing if networks without a part of ours do not reach theirs either, or if a
         virtual machine does not get its processors."""
         share = self.stolen.share()
         print(f"processor time that others took: {share:.3f}")

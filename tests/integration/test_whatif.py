@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor whatif and merge: single losses, sweeps, and shards that make the whole."""
+"""portmajor whatif and merge: single failures, sweeps, and shards that make the whole."""
 
 import copy
 import csv
@@ -20,7 +20,7 @@ METRICS = ("blocks", "restoring", "least", "switches", "entries", "pairs_cut", "
 
 
 def run(*args, status=0):
-    """Runs the command; what it printed."""
+    """Runs the command; returns its output."""
     result = pmlab.run_cli(*args)
     if result.returncode != status or (status == 0 and result.stderr):
         raise AssertionError(f"{args}: {result.returncode} {result.stderr!r}")
@@ -36,7 +36,7 @@ def lose(*losses, net=NET, options=()):
 
 
 class Names(labtest.Folders):
-    """All ways to name one thing name the same thing."""
+    """All names of one part name the same part."""
 
     def same(self, first, *others, net=NET):
         expected = lose(first, net=net)
@@ -68,7 +68,7 @@ class Names(labtest.Folders):
         self.same("left", "0x1000", "0X1000", "0x0000000000001000", "lid:11", "11", net=net)
         self.same("left:3", "0x1000:3", "lid:11:3", net=net)
         self.same("host-a", "0x2001", "0x2000", "21", "left:1", net=net)
-        # A node of that name goes before the LID.
+        # A node of that name comes before the LID.
         self.same("12", "0x1200", "lid:10", net=net)
         self.same("right", "lid:12", net=net)
         self.assertIn("no cable at port 2", run("whatif", net, "--fail", "left:2", status=2))
@@ -81,13 +81,13 @@ class Names(labtest.Folders):
         self.assertIn("--fail", run("whatif", net, "--fail", "23", status=2))
 
     def test_name_that_is_a_pattern(self):
-        """The node of that very name is meant, not all that the pattern matches."""
+        """The node of exactly that name is meant, not all that match the pattern."""
         net = self.folder / "pattern.net"
         net.write_text(DISCOVERED.replace('"host-b"', '"host-*"'))
         self.same("host-*", "0x2100", net=net)
 
     def test_fingerprint(self):
-        """Of nodes and cables, so that shards of unlike fabrics are told apart."""
+        """Of nodes and cables, so that shards of different fabrics can be distinguished."""
         seen = {}
         for name, changes in (
                 ("as it is", ()), ("GUID", (("2100", "2150"),)), ("more ports", (
@@ -114,7 +114,7 @@ class Names(labtest.Folders):
 
 
 class Returns(labtest.Folders):
-    """--return: of what --fail names. integration.return_prediction compares it with the wire."""
+    """--return: of the parts of --fail. integration.return_prediction compares it with the wire."""
 
     def back(self, *parts, options=()):
         return lose(*parts, options=("--return", *options))
@@ -144,7 +144,7 @@ class Returns(labtest.Folders):
         self.assertNotIn("again:", run("whatif", "--return", NET, "--fail", "h2-3"))
 
     def test_reset(self):
-        """The named nodes alone; a value for each of their ports."""
+        """Only the named nodes; a value for each of their ports."""
         kept, reset = self.back("h2-3"), self.back("h2-3", options=("--reset",))
         self.assertEqual((kept["service"]["smps"], reset["service"]["smps"]), (9, 10))
         both = self.back("h2-3", "leaf0:5", options=("--reset",))["service"]
@@ -224,7 +224,7 @@ class OneLoss(labtest.Folders):
             self.assertAlmostEqual(found["ms"], -(-blocks // at_a_time) * mad_us / 1000)
 
     def test_defaults(self):
-        """As OpenSM and the manual page have them; thousands of losses without loads."""
+        """As in OpenSM and the manual page; thousands of failures without loads."""
         found = lose("leaf0:5")
         self.assertAlmostEqual(found["ms"], -(-found["total"]["blocks"] // 4) * 265 / 1000)
         told = found["settings"]
@@ -234,13 +234,13 @@ class OneLoss(labtest.Folders):
         told = found["settings"]
         self.assertEqual((told["loads"], told["shifts"], told["worst"], told["by"]),
                          (False, 0, 20, "pairs_cut"))
-        # What was not found is not 0.
+        # Unknown values are not 0.
         self.assertEqual([found["metrics"]["load"], found["worst"][0]["shift"]], [None, None])
         self.assertEqual(run_json("whatif", NET, "--all", "links")["settings"]["by"], "blocks")
         self.assertTrue(lose("leaf0:5", options=("--connect_roots",))["settings"]["connect_roots"])
 
     def test_shifts(self):
-        """Of 64 hosts there are 63; more are no more."""
+        """For 64 hosts there are 63; with more the number is the same."""
         every = lose("leaf0:5", options=("--shifts", "63"))["shift"]
         for many in ("64", "1000", "all"):
             self.assertEqual(lose("leaf0:5", options=("--shifts", many))["shift"], every)
@@ -255,7 +255,7 @@ class OneLoss(labtest.Folders):
         self.assertIsNone(found["shift"])
 
     def test_fails_over(self):
-        """What is left when both spines go is a ring of leaves, and not ours."""
+        """When both spines fail the rest is a ring of leaves, which the next engine routes."""
         net = odd_netlists.ring_below_spines().write(self.folder / "ring.net")
         line = r"(?m)^the engine fails over to the next one: no .* 120 of 120 pairs of hosts"
         for losses, fails_over in ((["spine0"], False), (["spine0", "spine1"], True),
@@ -295,7 +295,7 @@ class Sweeps(labtest.Folders):
             self.assertEqual(row["ms"], one["ms"])
 
     def test_nothing_to_lose(self):
-        """What there is none of has no statistics, alone and merged."""
+        """Kinds without parts have no statistics, alone and merged."""
         path = pmlab.generate(self.folder / "one.net", "two-level", 1, 1, 2, 1)
         found = run_json("whatif", path, "--all", "links", "--pairs")
         self.assertEqual((found["failures"], found["settings"]["total"]), (0, 0))
@@ -305,7 +305,7 @@ class Sweeps(labtest.Folders):
                          dict.fromkeys(METRICS))
 
     def test_cables(self):
-        """A cable is told by both of its ends."""
+        """A cable is named by both of its ends."""
         guids = {node["name"]: node["guid"] for node in run_json("table", NET)["switches"]}
         for row in self.sweep("links", "-n", "100000")["worst"]:
             lost, = row["failed"]
@@ -357,7 +357,7 @@ class Sweeps(labtest.Folders):
                                  if lost == "leaf0" else [])
 
     def test_csv_with_blanks(self):
-        """The hosts of a line can be told apart, as names have blanks on hardware."""
+        """The hosts of a line can be distinguished, as names have blanks on hardware."""
         text = re.sub(r'"h(\d+-\d+)"', r'"n\1 mlx5_0"', NET.read_text(encoding="ascii"))
         with tempfile.TemporaryDirectory() as folder:
             named = pathlib.Path(folder) / "named.net"
@@ -425,7 +425,7 @@ class Sweeps(labtest.Folders):
             keys = [(-row[by], -row["blocks"], -row["pairs_cut"], row["number"])
                     for row in worst]
             self.assertEqual(keys, sorted(keys), by)
-        for by in ("load", "shift"):  # found without being asked for
+        for by in ("load", "shift"):  # found without a request
             self.assertGreater(self.sweep("spines", "--by", by)["metrics"][by]["minimum"], 0)
         short = self.sweep("switches", "--by", "pairs_cut", "-n", "3")["worst"]
         whole = self.sweep("switches", "--by", "pairs_cut", "-n", "100000")["worst"]
@@ -470,7 +470,7 @@ class Shards(labtest.Folders):
                     self.assertEqual(run("merge", *reversed(files)), text)
 
     def test_text(self):
-        """Of what it is, and which part of it."""
+        """Its kind, and which part of it."""
         self.assertTrue(run("whatif", NET, "--all", "leaves", "--pairs", "--shard", "2/2")
                         .startswith("60 of 120 failures of pairs of leaves, shard 2 of 2\n"))
         self.assertTrue(run("whatif", NET, "--all", "hosts")

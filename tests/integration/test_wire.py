@@ -20,7 +20,7 @@ ATTR_NODE_DESC, ATTR_NODE_INFO, ATTR_PORT_INFO = 0x10, 0x11, 0x15
 
 
 def outstanding(records):
-    """How many questions were out after each record."""
+    """The number of SMPs that are out after each record."""
     now = 0
     for record in records:
         now += {"asked": 1, "answered": -1, "timed_out": -1}.get(record.event, 0)
@@ -70,14 +70,14 @@ class WireCase(labtest.Folders):
         self.osm.settle(mark, timeout=120)
 
     def sweep(self):
-        """One sweep, well or not, is begun, and its questions are over."""
+        """One sweep, successful or not, is begun, and its SMPs are over."""
         mark = self.osm.mark()
         self.osm.hup()
         simlab.poll_until(lambda: self.osm._swept(mark) is not None, 120, "the sweep's end")
 
 
 class Questions(WireCase):
-    """What becomes of questions that nobody answers, or not in time."""
+    """SMPs without an answer, or without one in time."""
 
     def test_nothing_is_lost_without_a_rule(self):
         self.assertEqual(self.start, [0, 0, 0, 0])
@@ -109,7 +109,7 @@ class Questions(WireCase):
         self.assertEqual(list(outstanding(records))[-1], 0)
 
     def test_dead_switch(self):
-        """What ibsim cannot deliver, and returns at once, fails no sooner."""
+        """An SMP that ibsim cannot deliver, and returns at once, fails no sooner."""
         self.wire.hold("request", node="spine1", attr=ATTR_PORT_INFO, method="get", times=1)
         with self.wire.drop("trap"):
             self.osm.hup()
@@ -150,7 +150,7 @@ class Questions(WireCase):
 
     def test_chance(self):
         never = self.wire.drop("request", chance=0)
-        half = self.wire.rule("delay", "request", chance=0.5)  # by nothing
+        half = self.wire.rule("delay", "request", chance=0.5)  # by no rule
         always = self.wire.rule("delay", "request")
         self.resweep()
         self.assertEqual(never.matches, 0)
@@ -159,7 +159,7 @@ class Questions(WireCase):
         self.assertLess(half.acted / always.acted, 0.7)
 
     def test_late_answer(self):
-        """It is asked again; the second answer that comes is nobody's."""
+        """The SMP is sent again; the second answer is dropped."""
         late = self.wire.delay("answer", 300, node="leaf3", method="get",
                                attr=simlab.ATTR_SWITCH_INFO, times=1)
         self.resweep()
@@ -185,14 +185,14 @@ class Questions(WireCase):
 
 
 class Contents(WireCase):
-    """What is in datagrams, and when they go."""
+    """The content of datagrams, and their times."""
 
     def test_alter(self):
         guid = self.wire.guid("leaf3")
         what = {"offset": 6, "value": struct.pack(">H", 0x1230), "mask": b"\xff\xf0",
                 "node": "leaf3", "attr": simlab.ATTR_SWITCH_INFO}
         for way in ("answer", "request"):
-            # A top that is not as OpenSM set it makes OpenSM set it.
+            # OpenSM sets a top that differs from its own.
             with self.subTest(way), self.wire.alter("answer", method="get", **what), \
                     self.wire.alter(way, method="set", **what):
                 self.resweep()
@@ -200,12 +200,12 @@ class Contents(WireCase):
                         if r.event == "answered" and r.guid == guid
                         and r.attr == simlab.ATTR_SWITCH_INFO}
                 self.assertEqual({top >> 4 for top in tops}, {0x123})
-                # What a request sets stays; what is done to an answer harms no switch.
+                # A request's values stay; a change of an answer harms no switch.
                 top = int(re.search(r"FDBtop (\d+)", self.fabric.dump(node="leaf3"))[1])
                 self.assertEqual(top >> 4 == 0x123, way == "request")
 
     def test_keep(self):
-        """A switch has what it was set to, and at first what the rule says."""
+        """A switch has the value that was set, and at first that of the rule."""
         guid, first = self.wire.guid("leaf3"), 0x1234
         with self.wire.keep(6, struct.pack(">H", first), node="leaf3",
                             attr=simlab.ATTR_SWITCH_INFO):
@@ -252,7 +252,7 @@ class Contents(WireCase):
         self.assertTrue(any(told.data[lid] != port for lid, port in new.items()))
 
     def test_hold(self):
-        """Something happens between two datagrams: here all links of a leaf go."""
+        """An event between two datagrams: here all links of a leaf go down."""
         self.wire.hold("request", method="get", attr=ATTR_NODE_INFO, skip=20, times=1)
         self.osm.hup()
         self.wire.wait_held()
@@ -264,7 +264,8 @@ class Contents(WireCase):
         self.assertGreater(self.since("transmissions"), sent)
 
     def test_blocks_applied(self):
-        """Told as the switch had it, once for each transmission, whether or not OpenSM hears."""
+        """Recorded in the order of the switch, once for each transmission, whether or not OpenSM
+        receives it."""
         with self.wire.drop("answer", node="leaf3", method="set", attr=simlab.ATTR_LFT,
                             times=1) as lost:
             mark = self.osm.mark()
@@ -305,7 +306,7 @@ class Contents(WireCase):
 class Killed(WireCase):
     def test_kill_at_a_datagram(self):
         self.wire.hold("request", method="set", skip=5, times=1)
-        self.fabric.unlink("spine1")  # when nothing has changed, nothing is set
+        self.fabric.unlink("spine1")  # without changes no Set is sent
         self.wire.wait_held()
         sent = self.wire.transmissions
         self.osm.process.send_signal(signal.SIGKILL)
@@ -314,7 +315,7 @@ class Killed(WireCase):
 
 
 class Times(unittest.TestCase):
-    """Virtual times of records that are made up: 100 us a question, 1 us a hop."""
+    """Virtual times of made-up records: 100 us an SMP, 1 us a hop."""
 
     def virtual(self, *events, **options):
         records, ends = [], {"a": 1, "t": 2}

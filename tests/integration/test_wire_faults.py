@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a wire that loses datagrams, and switches that are not as they should be, do."""
+"""Behaviour on a wire that loses datagrams, and with switches that have faults."""
 
 import re
 import struct
@@ -13,13 +13,13 @@ import simlab
 import wire
 
 ATTR_NODE_INFO, ATTR_PORT_INFO = 0x11, 0x15
-TRANSMISSIONS = 4  # of a question that nobody answers
+TRANSMISSIONS = 4  # of an SMP without an answer
 
 NETLIST = pmlab.TOPOLOGIES / "two-level-48.net"
 
 
 def resweep(osm, timeout=120):
-    """A sweep, and what it brings about."""
+    """A sweep, and its results."""
     osm.wait_traps_aged()
     mark = osm.mark()
     osm.hup()
@@ -30,7 +30,7 @@ def resweep(osm, timeout=120):
 class LostAnswer(labtest.LabCase):
     """A switch takes a block of a repair, and its answer is lost."""
 
-    # Of so many LIDs that some block of a leaf holds entries of one cable alone.
+    # Of so many LIDs that some block of a leaf has entries of only one cable.
     GENERATE = ("director", 36)
     LEAF, CABLE = "leaf5", "leaf5:20"
 
@@ -45,7 +45,7 @@ class LostAnswer(labtest.LabCase):
         self.addCleanup(self.wire.clear)
 
     def lose_answer(self):
-        """The cable is lost, repaired without an answer, and back before discovery."""
+        """The cable fails, is repaired without an answer, and returns before discovery."""
         osm, fabric = self.lab.osm, self.lab.fabric
         osm.settle(osm.mark(), sweep=False)
         osm.wait_traps_aged()
@@ -62,7 +62,7 @@ class LostAnswer(labtest.LabCase):
         self.assertEqual(lost.acted, TRANSMISSIONS)
 
     def stale(self):
-        """Entries of the leaf's real table that are not as before the failure."""
+        """Entries of the leaf's real table that differ from those before the failure."""
         now = pmlab.Dump(self.lab.dump())
         table = now.table(self.LEAF)
         return {lid: table[lid] for switch, lid in pmlab.changed_entries(self.healthy, now)
@@ -94,7 +94,7 @@ class LostAnswer(labtest.LabCase):
 
 
 class SmallTable(labtest.Folders):
-    """One switch says that its table has room for fewer LIDs than there are."""
+    """One switch reports a table that is too small for the LIDs."""
 
     SWITCH, SPINE, CAP = "leaf7", "spine2", 40
 
@@ -105,7 +105,7 @@ class SmallTable(labtest.Folders):
         return pmlab.Lab(NETLIST, engine=engine, fabric=fabric, wire=small), rule
 
     def bring_up(self, lab):
-        """With a switch like that a sweep may end in errors, for ever."""
+        """With such a switch a sweep may end in errors, for ever."""
         osm = lab.osm
         simlab.poll_until(lambda: osm._swept(osm.start_mark) is not None, 60, "a sweep")
         osm.settle(osm.mark(), sweep=False)
@@ -142,7 +142,7 @@ class SmallTable(labtest.Folders):
         self.assertGreaterEqual(served["portmajor"], served["updn"])
 
     def test_nothing_remains(self):
-        """It grows up: all hosts are served by the engine, without a restart."""
+        """It is replaced by a good one: all hosts are served by the engine, without a restart."""
         with pmlab.Fabric(NETLIST) as fabric:
             lab, rule = self.lab(fabric, "portmajor")
             with lab:
@@ -153,7 +153,7 @@ class SmallTable(labtest.Folders):
                 self.check_joined(lab)
 
     def test_comes_later(self):
-        """A switch like that joins a running fabric: no LID moves, no engine changes."""
+        """Such a switch joins a running fabric: no LID and no engine changes."""
         with pmlab.Fabric(NETLIST) as fabric:
             fabric.lose(self.SWITCH)
             lab, _ = self.lab(fabric, "portmajor")
@@ -199,7 +199,7 @@ class DropsAreNoFlaps(labtest.Folders):
         self.run_rounds(node="leaf3", attr=ATTR_NODE_INFO)
 
     def test_switch_that_hardly_answers(self):
-        """Some of its cables are not seen, others each time."""
+        """Some of its cables are not discovered, others each time."""
         self.run_rounds(node="leaf3", method="get", attr=ATTR_PORT_INFO, chance=0.85)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Ports on the wire of the tests do as real ones, where ibsim's do not."""
+"""Ports on the wire of the tests behave like real ones, where ibsim's do not."""
 
 import re
 import time
@@ -16,7 +16,7 @@ from smps import ACTIVE, ARMED, DOWN, INIT, INVALID_VALUE
 
 FABRIC = pmlab.TOPOLOGIES / "two-level-48.net"
 LEAF, PORT, HOST = "leaf0", 1, "h0-1"  # a link: the leaf's port, the host
-UP, SPINE, SPINE_PORT = 7, "spine0", 1  # another one of the leaf's
+UP, SPINE, SPINE_PORT = 7, "spine0", 1  # another link of the leaf's
 CLIENT = "h7-6"
 
 CAN_REREGISTER = 1 << 25
@@ -38,7 +38,7 @@ class SmpCase(labtest.Folders):
         return self.smps.port_info(node, port).state
 
     def wait_states(self, *wanted):
-        """Of (node, port..., state): what a packet does is done a little later."""
+        """Of (node, port..., state): a packet's effects come a little later."""
         simlab.poll_until(lambda: all(self.state(*end) == state for *end, state in wanted), 20,
                           f"these states: {wanted}")
 
@@ -53,13 +53,13 @@ class SmpCase(labtest.Folders):
                 self.assertEqual(self.put(*end, state=state), (0, state))
 
     def seen_by_ibsim(self, node, port):
-        """A link's state for ibsim, which carries what is routed by LID if both ends are Active."""
+        """A link's state in ibsim, which carries packets by LID if both ends are Active."""
         return re.search(rf'^\w+\s+\[{port}\].*?(Down|Init|Armed|Active)/',
                          self.fabric.dump(node=node), re.M)[1]
 
 
 class Values(SmpCase):
-    """What a PortInfo Set sets is there, in its answer and later."""
+    """Values of a PortInfo Set are in its answer and stay."""
 
     COMMON = {"down_default": 1, "stall": 3, "hoq": 9, "oper_vls": 3, "mtu": 3, "high_limit": 7,
               "local_errors": 5, "overruns": 6, "sm_sl": 2}
@@ -75,7 +75,7 @@ class Values(SmpCase):
                 answer = self.smps.set_port_info(*where, **values)
                 self.assertEqual((answer.status, answer.fields(values)), (0, values))
                 self.assertEqual(self.smps.port_info(*where).fields(values), values)
-        # Neither the other end nor another port of the node.
+        # Neither the other end nor another port of the node has it.
         for where in ((SPINE, SPINE_PORT), (LEAF, UP + 1)):
             self.assertNotEqual(self.smps.port_info(*where).high_limit, 7)
 
@@ -101,7 +101,7 @@ class Values(SmpCase):
             self.assertEqual(other.port_info(LEAF, UP).high_limit, 7)
 
     def test_without(self):
-        """A wire may leave ports as ibsim has them, which forgets at once."""
+        """A wire may leave ports as ibsim has them, which forgets values at once."""
         bare = wire.Wire(truth=False)
         with smps.Smps(self.fabric, "h3-1", bare) as other:
             self.assertNotEqual(other.set_port_info(HOST, local_errors=5).local_errors, 5)
@@ -142,7 +142,7 @@ class States(SmpCase):
         self.assertEqual(self.put(LEAF, PORT, state=ARMED), (INVALID_VALUE, DOWN))
 
     def test_active_and_the_peer_in_init(self):
-        """It is taken; the link carries packets as soon as the other end follows."""
+        """It is accepted; the link carries packets as soon as the other end follows."""
         for ends in (((LEAF, PORT), (HOST,)), ((LEAF, UP), (SPINE, SPINE_PORT)),
                      (("h1-1",), ("leaf1", 1))):
             with self.subTest(ends):
@@ -223,7 +223,7 @@ class Packets(SmpCase):
                 self.put(*end, state=ARMED)
             self.put(leaf, port, state=ACTIVE)
         for host in hosts:
-            self.state(host)  # all that was sent for the last one was answered
+            self.state(host)  # all SMPs for the last one were answered
         active = sum(self.state(host) == ACTIVE for host in hosts)
         self.assertEqual(self.ports.woken, active)
         self.assertGreater(active, len(hosts) / 5)
@@ -231,7 +231,7 @@ class Packets(SmpCase):
 
 
 class Keys(SmpCase):
-    """An M_Key is looked at by the node that an SMP is for."""
+    """The destination of an SMP checks the M_Key."""
 
     def set_key(self, node, **fields):
         answer = self.smps.set_port_info(node, key=KEY, of=self.with_key(node), **fields)
@@ -243,7 +243,7 @@ class Keys(SmpCase):
         return smps.Answer(0, KEY.to_bytes(8, "big") + info.data[8:])
 
     def dropped(self, node, key):
-        """Whether a Get and a Set with that key are."""
+        """Whether a Get and a Set with that key are dropped."""
         of = self.with_key(node)
         return (self.smps.port_info(node, 0, key) is None,
                 self.smps.set_port_info(node, key=key, of=of) is None)
@@ -280,7 +280,7 @@ class Keys(SmpCase):
             self.assertEqual(self.smps.get(LEAF, attr, modifier, KEY).status, 0)
         self.assertIsNone(self.smps.set(LEAF, smps.LFT, 0, bytes(64), WRONG))
         self.assertEqual(self.smps.get(LEAF, smps.LFT, 0, KEY).data, b"\xff" * 64)
-        # What passes it by is not looked at.
+        # Nodes on the way do not check it.
         self.assertEqual(self.smps.port_info(HOST).status, 0)
 
     def test_lease(self):
@@ -295,7 +295,7 @@ class Keys(SmpCase):
 
 
 class Reboots(SmpCase):
-    """A node comes back with nothing, and its links are in INIT at both ends."""
+    """A node returns without anything that was set, and its links are in INIT at both ends."""
 
     def test_switch(self):
         lft, mft = bytes(range(64)), b"\x12\x34" * 32
@@ -325,13 +325,13 @@ class Reboots(SmpCase):
         link = self.smps.port_info(LEAF, UP)
         self.assertEqual(link.fields(["state", "oper_vls", "enforce", "hoq"]),
                          {"state": INIT, "oper_vls": link.vl_cap, "enforce": 0, "hoq": 0})
-        # Its neighbours have lost nothing but the link.
+        # Its neighbours have lost only the link.
         peer = self.smps.port_info(SPINE, SPINE_PORT)
         self.assertEqual((peer.state, peer.high_limit), (INIT, 9))
         self.assertEqual(self.smps.get(SPINE, smps.SWITCH_INFO).data[11] & 4, 4)
         self.assertEqual(self.state(HOST), INIT)
         self.assertEqual(self.ports.wiped, 1)
-        # What is set from then on stays.
+        # Values that are set from then on stay.
         self.smps.set(LEAF, smps.LFT, 3, lft)
         self.assertEqual(self.smps.get(LEAF, smps.LFT, 3).data, lft)
 
@@ -356,7 +356,7 @@ class Reboots(SmpCase):
 
 
 class WithOpenSM(labtest.Folders):
-    """What OpenSM, with its own routing, makes of such ports."""
+    """OpenSM's behaviour, with its own routing, with such ports."""
 
     CONF = {}
 
@@ -380,7 +380,7 @@ class WithOpenSM(labtest.Folders):
                 and r.attr == smps.PORT_INFO]
 
     def sweep(self, act=None):
-        """What was asked and told in a sweep, and the states that ports took."""
+        """The SMPs of a sweep, and the states that ports took."""
         mark = self.osm.mark()
         (act or self.osm.hup)()
         self.osm.settle(mark, timeout=120)
@@ -392,7 +392,7 @@ class Swept(WithOpenSM):
         self.assertEqual([r for r in self.sweep() if r.method == wire.SET], [])
 
     def test_active_by_a_packet_is_no_failure(self):
-        """OpenSM takes the status for success, and a path is there."""
+        """OpenSM takes the status for success, and there is a path."""
         told = self.port_sets(self.start)
         refused = [r for r in told if r.status]
         self.assertEqual({r.status for r in refused}, {INVALID_VALUE})
@@ -405,12 +405,13 @@ class Swept(WithOpenSM):
         self.assertIn("SUBNET UP", self.osm.log())
         self.assertGreater(len(clients.saquery(self.fabric, CLIENT, "-s")), 0)
 
-    # What flaps, both ends, the switch whose trap has a path (the leaf's may have led over it).
+    # The part that flaps, both ends, the switch whose trap has a path (the leaf's may have led over
+    # it).
     FLAPS = (("h4-2", None, {("h4-2", 1), ("leaf4", 2)}, "leaf4"),
              ("leaf2", UP, {("leaf2", UP), (SPINE, 5)}, SPINE))
 
     def test_flap(self):
-        """Both ends are in INIT, and their switches tell of it."""
+        """Both ends are in INIT, and their switches report it."""
         for node, port, ends, sender in self.FLAPS:
             with self.subTest(node):
                 back = []
@@ -426,7 +427,7 @@ class Swept(WithOpenSM):
                 self.osm.wait_traps_aged()
 
     def test_cable_back(self):
-        """OpenSM moves entries onto a link that is in INIT still, and packets are lost."""
+        """OpenSM moves entries onto a link that is still in INIT, and packets are lost."""
         net, end = self.fabric.netlist, ("leaf2", UP)
         down = {net.link_at(*end)}
         self.sweep(lambda: self.fabric.unlink(*end))
@@ -460,7 +461,7 @@ class Swept(WithOpenSM):
                 if (port := self.wire.ports(host))}
 
     def test_reregistration(self):
-        """Hosts are told at first, and when they were gone: once each."""
+        """Hosts are told at first, and after an absence: once each."""
         told = [smps.Answer(0, bytes(r.data)) for r in self.port_sets(self.start)]
         self.assertEqual(sum(t.reregister for t in told), len(self.hosts))
         before = self.reregistered()
@@ -494,7 +495,7 @@ class Swept(WithOpenSM):
                          {CAN_REREGISTER >> 24})
 
     def test_rebooted_leaf(self):
-        """It tells of nothing itself; OpenSM writes all that it had."""
+        """It reports nothing itself; OpenSM writes its whole table."""
         before = self.tables()
         down = self.sweep(lambda: self.fabric.clear("leaf3"))
         self.osm.wait_traps_aged()
@@ -533,13 +534,13 @@ class Swept(WithOpenSM):
 
 class Senders(labtest.Folders):
     def test_plugin(self):
-        """What is the plugin's own, and what is OpenSM's."""
+        """The SMPs of the plugin, and those of OpenSM."""
         traced = wire.Wire(trace=True)
         with pmlab.Lab(FABRIC, wire=traced) as lab:
             lab.bring_up()
             start = [r for r in traced.records() if r.event == "asked"]
             lost = lab.measure("cable", lambda: lab.fabric.lose(f"{LEAF}:{UP}"))
-        # Without its looks at the SM's own port.
+        # Without its Gets of the SM's own port.
         own = [r for r in traced.records() if r.event == "asked" and r.plugin and r.hops]
         self.assertEqual([r for r in start if r.plugin and r.hops], [])
         self.assertGreater(lost.wire, 0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What all hosts can exchange after each kind of failure, when an engine has repaired it.
+"""The bandwidth of all hosts after each kind of failure, when an engine has repaired it.
 
-Each fabric is simulated by ibsim and brought up by OpenSM on its first host with one engine
-after another. Each part is lost from the whole fabric; the tables before, and those when
-OpenSM rests, are read back from the switches and given to `portmajor-lab traffic --engine
-share --sets`: fair shares of links, in shifts, in random permutations, and all to all.
+ibsim simulates each fabric, and OpenSM brings it up on its first host with one engine after
+another. Each part fails in the whole fabric; the tables before, and those when OpenSM is idle, are
+read back from the switches and given to `portmajor-lab traffic --engine share --sets`: fair shares
+of links, in shifts, in random permutations, and all to all.
 """
 
 import collections
@@ -18,7 +18,7 @@ import simlab
 ENGINES = ("portmajor", "ftree", "updn", "minhop")
 SM_HOST = "h0-1"
 
-# Arguments of `portmajor generate`; {what fails: simlab's targets, with blanks between}.
+# Arguments of `portmajor generate`; {failure: simlab's targets, with blanks between}.
 Kind = collections.namedtuple("Kind", "generate failures")
 
 FABRICS = {
@@ -48,7 +48,7 @@ FABRICS = {
 
 
 def changed_blocks(before, after):
-    """Sets that make the tables of one dump those of another."""
+    """Sets that turn the tables of one dump into those of another."""
     empty, sets = b"\xff" * record_sets.BLOCK, []
     for name in before.tables:
         old, new = (record_sets.blocks_of(dump, name) for dump in (before, after))
@@ -60,7 +60,7 @@ def changed_blocks(before, after):
 
 
 def judge(fabric, engine, before, after, folder):
-    """{"before", "after": what the command finds} of tables while parts are lost."""
+    """{"before", "after": the command's results} of tables while parts are down."""
     sets = changed_blocks(before, after)
     lost = record_sets.lost_cables(record_sets.find_down(fabric), before)
     recording = record_sets.Recording(engine, "", before, lost, sets, sets, 1, 0, 0)
@@ -75,7 +75,7 @@ def judge(fabric, engine, before, after, folder):
 
 
 def figures(of):
-    """Of one state; flows without a path are told if there are any."""
+    """Of one state; flows without a path are listed if there are any."""
     return {"shifts": round(of["shifts"]["mean"], 3), "worst": round(of["shifts"]["minimum"], 3),
             "random": round(of["permutations"]["mean"], 3),
             "all_to_all": round(of["all_to_all"], 3),
@@ -88,7 +88,7 @@ def read_tables(fabric, file):
 
 
 def fail_once(osm, engine, targets, limit, folder):
-    """Loses these parts, judges the repair and takes them back: its row, and that before."""
+    """Takes these parts out, judges the repair and brings them back: its row, and that before."""
     fabric = osm.fabric
     before = read_tables(fabric, folder / "before")
     counted = simlab.measure(fabric, osm, lambda: sum(map(fabric.lose, targets)), timeout=limit)
@@ -100,8 +100,7 @@ def fail_once(osm, engine, targets, limit, folder):
 
 
 def run_engine(netlist, kind, engine, limit, tell):
-    """What was found: `before`, and `failures`, {what fails: its row}; what did not finish is
-    left out."""
+    """The results: `before`, and `failures`, {failure: its row}; unfinished ones are left out."""
     rows, before = {}, None
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             record_sets.open_sm(fabric, engine, SM_HOST, None, folder) as osm:
@@ -116,7 +115,7 @@ def run_engine(netlist, kind, engine, limit, tell):
 
 
 def run(names, engines, limit, folder, tell):
-    """Yields (fabric, engine, what was found)."""
+    """Yields (fabric, engine, results)."""
     for name in names:
         kind = FABRICS[name]
         netlist = simlab.Netlist(pmlab.generate(folder / "fabric.net", *kind.generate))

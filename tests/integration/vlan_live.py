@@ -3,13 +3,13 @@
 """Planes as VLANs, measured on Open vSwitch: the paper's table 2 and figure 6 beside ours.
 
 Miura et al. measured with Gigabit Ethernet; here each cable is limited to a rate that these
-processors can bear, so that ratios are what counts. As there, four hosts of one leaf send to
-four of another, all at once, through 1 to 4 top switches with a VLAN each; (a) flat: one
-switch; (b) tree: the spanning tree that switches find by themselves; (c) VBFT: ours.
+processors can bear, so only ratios count. As there, four hosts of one leaf send to four of another,
+all at once, through 1 to 4 top switches with a VLAN each; (a) flat: one switch; (b) tree: the
+spanning tree that switches find by themselves; (c) VBFT: ours.
 
-A machine with other work to do lets switches in user space wait for a processor, and links are idle
-meanwhile. So each network is measured beside a flat one, over the same time, and is to have its
-share of what that had.
+On a busy machine switches in user space wait for a processor, and links are idle meanwhile. So each
+network is measured beside a flat one, over the same time, and must reach its share of that one's
+rate.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ import simlab
 
 HOSTS = 4  # below each leaf
 UPLINKS = (1, 2, 3, 4)
-RATE_MBIT = 8  # of a cable where eight hosts talk
-PAIR_MBIT = 20  # where two pairs do
-FRAME, TAG = 1514, 4  # bytes of a full frame, as the limits count
+RATE_MBIT = 8  # of a cable when eight hosts send
+PAIR_MBIT = 20  # when two pairs do
+FRAME, TAG = 1514, 4  # bytes of a full frame, as in the limits
 PORT = 5201
-MANY = 300000  # bytes, with which a connection has found its pace
-MOST_STOLEN = 0.02  # with more, a rate that is not as it should be is no finding
-ATTEMPTS = 8  # at most, on a machine where all stands still for a second now and then
+MANY = 300000  # bytes, after which a connection has found its rate
+MOST_STOLEN = 0.02  # with more, a wrong rate is no finding
+ATTEMPTS = 8  # at most, on a machine where everything stops for a second now and then
 
 PAPER_TABLE_2 = {"(a) plain": 898, "(a) with the program": 896, "(b) plain": 898,
                  "(c) with the program": 896}
@@ -59,7 +59,7 @@ def flat(folder):
 
 
 def flat_table(folder, lab):
-    """A host table for it: one VLAN, which a switch without settings lets through."""
+    """A host table for it: one VLAN, which a switch without settings passes."""
     path = pathlib.Path(folder) / "flat-hosts"
     path.write_text("".join(f"{host.mac} 7 {number}\n" for number, host
                             in enumerate(lab.hosts.values(), start=1)), encoding="ascii")
@@ -74,7 +74,7 @@ def two_leaves(folder, tops):
 
 
 def wait_for_tree(lab):
-    """Until the spanning tree protocol has found one."""
+    """Waits until the spanning tree protocol has found a tree."""
     def is_found():
         ports = re.findall(r"(?m)^\s+\S+-\d+\s+(\S+)\s+(\S+) ", lab.appctl("rstp/show"))
         return len(ports) == len(lab.devices) and all(
@@ -85,7 +85,7 @@ def wait_for_tree(lab):
 
 @contextlib.contextmanager
 def loaded(lab, table, hosts):
-    """Hosts with the program, for a while."""
+    """Hosts with the program, within `with`."""
     lab.load(table, [host.name for host in hosts])
     yield
     for host in hosts:
@@ -95,7 +95,7 @@ def loaded(lab, table, hosts):
 # ---- measurements
 
 class Stolen:
-    """How much of the processors others of the same host have taken since, as a share."""
+    """The share of the processors that other machines of the same host have taken since."""
 
     def __init__(self):
         self._start = self._read()
@@ -126,15 +126,15 @@ def serve(stack, host):
 
 
 def received(host):
-    """(seconds, bytes): what its server has been sent by now, as the kernel counts it."""
+    """(seconds, bytes): received by its server up to now, by the kernel's count."""
     said = host.run("ss", "-Htin", "state", "established", f"sport = :{PORT}")
     return time.monotonic(), sum(map(int, re.findall(r"bytes_received:(\d+)", said)))
 
 
 def talk(pairs, seconds):
-    """As throughput(); LabError or SimTimeout if an iperf3 fails. All are counted over the same
-    time: one that began or ended apart from the others would have more of a link that they
-    share."""
+    """Like throughput(); LabError or SimTimeout if an iperf3 fails. All are counted over the same
+    time: one that began or ended apart from the others would have more of a link that they share.
+    """
     with contextlib.ExitStack() as stack:
         for _, to in pairs:
             serve(stack, to)
@@ -154,7 +154,7 @@ def talk(pairs, seconds):
 
 
 def throughput(pairs, seconds):
-    """What each receiver gets of TCP, in Mbit/s, when all pairs talk at once."""
+    """The TCP rate of each receiver, in Mbit/s, when all pairs send at once."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(ethlab.LabError, simlab.SimTimeout):
             return talk(pairs, seconds)
@@ -167,14 +167,14 @@ class Beside(NamedTuple):
     flat: float
 
     def links(self):
-        """The links that it is worth, at least and at most: of the rate of a link, which none
-        exceeds, and of what the flat one had."""
+        """The number of links that it is worth, at least and at most: by the rate of a link, which
+        none exceeds, and by the flat one's rate."""
         full = HOSTS * goodput(RATE_MBIT)
         return (self.rate / max(self.flat, full) * HOSTS,
                 self.rate / min(self.flat, full) * HOSTS)
 
     def is_measured(self):
-        """Whether the flat one, which has no part of ours, says what links carry."""
+        """Whether the flat one, which has no part of ours, reaches the rate of links."""
         return self.flat >= HOSTS * goodput(RATE_MBIT) / 2
 
 
@@ -223,7 +223,7 @@ def latency(pairs, rounds=10, each=40, size=64):
 
 
 class Pair(NamedTuple):
-    """With the program, and without."""
+    """Values with the program, and without."""
     program: float
     plain: float
 
@@ -233,9 +233,9 @@ class Pair(NamedTuple):
 
 
 def flat_latency(lab, table, enough=1.05):
-    """Pair in us, on one switch: the lowest of some medians each. Both are measured in turns,
-    and hosts change roles: where a pair's processes run makes more of a difference. Again if
-    others had the processors, as long as the ratio is above `enough`."""
+    """Pair in us, on one switch: the lowest of some medians each. Both are measured in turns, and
+    hosts exchange roles, as the places of a pair's processes have more influence. Again if others
+    had the processors, as long as the ratio is above `enough`."""
     pairs, found, best = [list(lab.hosts.values())[:2], list(lab.hosts.values())[2:4]], [], None
     for turn in range(3 * ATTEMPTS):
         mine, others = pairs if turn % 2 else pairs[::-1]
@@ -248,14 +248,14 @@ def flat_latency(lab, table, enough=1.05):
 
 
 def fair(pair):
-    """Whether a Pair of rates differs by no more than the tag and a hundredth, where the links
-    were the limit and not the processors."""
+    """Whether a Pair of rates differs by no more than the tag and a hundredth, where the links were
+    the limit and not the processors."""
     return (pair.plain >= 0.95 * goodput(PAIR_MBIT)
             and pair.program >= pair.plain * FRAME / (FRAME + TAG) * 0.99)
 
 
 def best_pair(found):
-    """The first fair one, or what each of the two had at best: nobody has more than its links."""
+    """The first fair one, or the best of each: no rate is above its links'."""
     return next(filter(fair, found), Pair(*map(max, zip(*found))))
 
 
@@ -290,7 +290,7 @@ def tree_throughput(folder, seconds=3):
 
 
 def goodput(rate, tag=0):
-    """What TCP has of a cable's rate."""
+    """TCP's part of a cable's rate."""
     return rate * (FRAME - 66) / (FRAME + tag)
 
 
@@ -344,7 +344,7 @@ def report(throughputs, bisections):
 
 
 def table_faults(throughputs):
-    """What is not as the paper has it in table 2."""
+    """Differences from the paper's table 2."""
     found = []
     for name, plain in (("(a) with the program", "(a) plain"),
                         ("(c) with the program", "(b) plain")):
@@ -354,7 +354,7 @@ def table_faults(throughputs):
 
 
 def is_table_measured(throughputs):
-    """Whether hosts without the program had what links carry."""
+    """Whether hosts without the program reached the rate of the links."""
     return all(throughputs[name] >= 0.95 * goodput(PAIR_MBIT)
                for name in ("(a) plain", "(b) plain"))
 
@@ -364,7 +364,7 @@ def is_figure_measured(bisections):
 
 
 def figure_faults(bisections):
-    """What is not as the paper has it in figure 6."""
+    """Differences from the paper's figure 6."""
     found = []
     for name, links in [("(b) tree", 1)] + [(f"(c) {tops}", tops) for tops in UPLINKS]:
         if not is_worth(bisections[name], links):

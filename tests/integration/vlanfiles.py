@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor-vlan plan` wrote, read and walked as hosts and switches would."""
+"""The files of `portmajor-vlan plan`, read and walked like by hosts and switches."""
 
 import collections
 import functools
@@ -44,7 +44,7 @@ def bits(text):
     found = 0
     for run in filter(None, text.split(",")):
         first, _, last = run.partition("-")
-        assert not last or int(first) < int(last), text  # bridge takes no other range
+        assert not last or int(first) < int(last), text  # bridge accepts no other range
         found |= (2 << int(last or first)) - (1 << int(first))
     return found
 
@@ -90,14 +90,15 @@ def read_ovs(path):
                 "native-untagged": tag is not None}[mode], words
         trunks = 0 if columns["trunks"] == "[]" else bits(columns["trunks"])
         assert (columns["protected"] == "true") == (tag is None and trunks == 1 << NOWHERE), words
-        # with access no list counts, and otherwise none at all would be all VLANs
+        # with access no list counts, and an empty list would be all VLANs
         assert (mode == "access") != bool(trunks), words
         ports[name] = (tag, numbers(trunks & ~(1 << NOWHERE)))
     return ports
 
 
 def bridge_steps(path, ports):
-    """What each line of a file does to {port's name: (untagged, bits of tagged)} of a bridge."""
+    """The effect of each line of a file on {port's name: (untagged, bits of tagged)} of a bridge.
+    """
     for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
         if line.startswith("#"):
             continue
@@ -119,7 +120,7 @@ def bridge_steps(path, ports):
 
 
 def read_bridge(path):
-    """The same, of a bridge that had all VLANs before; none that stays may be taken out."""
+    """The same, for a bridge that had all VLANs before; a VLAN that stays may not be removed."""
     ports, deleted = {}, collections.Counter()
     for verb, port, run in bridge_steps(path, ports):
         deleted[port] |= run if verb == "del" else 0
@@ -129,7 +130,7 @@ def read_bridge(path):
 
 
 def between(old, new):
-    """Whether a bridge has at all times, from one of its files to the other, VLANs of one alone."""
+    """Whether a bridge, from one of its files to the other, has at all times VLANs of only one."""
     def bit_sets(ports):
         return {name: tagged | (1 << untagged if untagged else 0)
                 for name, (untagged, tagged) in ports.items()}
@@ -146,7 +147,7 @@ def between(old, new):
 
 
 class Files:
-    """A folder with the netlist that it is for."""
+    """A folder with the netlist of its files."""
 
     def __init__(self, netlist, folder, pattern="swp{port}"):
         self.folder = pathlib.Path(folder)
@@ -183,7 +184,7 @@ class Files:
         self.lines = {names[mac]: line for mac, line in self.table.items()}
 
     def carried(self):
-        """{VLAN: [(switch, port)]}: one end of each cable between switches that both let it."""
+        """{VLAN: [(switch, port)]}: one end of each cable between switches that both pass it."""
         found = collections.defaultdict(list)
         for end, (untagged, tagged) in self.ports.items():
             far = self.cables[end]
@@ -218,7 +219,7 @@ class Files:
         return found, loops
 
     def apart(self, lost=frozenset()):
-        """How many hosts decide for a pair that their VLAN does not join."""
+        """The number of hosts that decide for a pair that their VLAN does not join."""
         parts, loops = self.parts(lost)
         assert not loops, loops
         ends = {far[0]: end for end, far in self.cables.items() if end in self.ports}
@@ -233,7 +234,7 @@ class Files:
         return faults
 
     def without_broadcast(self, lost=frozenset()):
-        """Hosts that are not in the largest part of the broadcasts' VLAN."""
+        """Hosts outside the largest part of the broadcasts' VLAN."""
         part = self.parts(lost)[0][self.group[0]]
         there = [host for end, (host, _) in self.cables.items()
                  if host in self.lines and end in self.ports and end not in lost]
@@ -242,7 +243,7 @@ class Files:
         return len(there) - max(heard.values())
 
     def spread(self):
-        """Over leaves, how far apart the numbers of hosts are that cables up have."""
+        """The largest difference, over leaves, between the numbers of hosts on cables up."""
         dealt = collections.Counter((self.site[host], vlan)
                                     for host, (vlan, _) in self.lines.items())
         worst = 0

@@ -4,7 +4,7 @@
     found = walker.walk(dump, levels)      # what ibsim's Dump printed, {switch: level}
     print(found.missing, found.loops)
 
-Knows nothing of plans. What a path up and then down joins is found from the links in the
+Knows nothing of plans. The pairs that a path up and then down joins are found from the links in the
 same Dump and from the levels that the caller gives.
 """
 
@@ -14,13 +14,13 @@ import re
 
 import pmlab
 
-DEAD, LOOP = -1, -2  # instead of a switch: where a LID's packets from there end
+DEAD, LOOP = -1, -2  # instead of a switch: the end of a LID's packets from there
 
 _NODE = re.compile(r'^\S+ \d+ "([^"]+)"\s.*nodeguid', re.M)
 _LINK = re.compile(r'^[0-9a-f]+\t\[(\d+)\]\t"([^"]+)"\[(\d+)\]', re.M)
 _ENTRY = re.compile(r"\[(\d+)\]([0-9A-Fa-f]+)")
 
-AGGREGATION = "agg"  # how names of aggregation nodes begin
+AGGREGATION = "agg"  # the beginning of aggregation nodes' names
 
 
 def kind(name):
@@ -91,7 +91,7 @@ class Fabric:
         return both
 
     def ends(self, lid):
-        """[switch]: the end node or switch number where its packets to a LID end, or DEAD or
+        """[switch]: the end node or switch number at the end of its packets to a LID, or DEAD or
         LOOP."""
         found = [None] * len(self.names)
         for start in range(len(found)):
@@ -111,7 +111,7 @@ class Fabric:
 
 
 def apart(dump, levels):
-    """A function that tells of two (node, port) whether no path up and then down joins them."""
+    """A function that says of two (node, port) whether no path up and then down joins them."""
     fabric = Fabric(dump)
     joined = fabric.joined(levels)
 
@@ -122,7 +122,7 @@ def apart(dump, levels):
 
 
 def walk(dump, levels):
-    """Every pair of end nodes, and every LID that a switch has an entry for; a Walked."""
+    """Every pair of end nodes, and every LID with an entry in a switch; a Walked."""
     fabric, walked = Fabric(dump), Walked()
     joined = fabric.joined(levels)
     sources = collections.defaultdict(collections.Counter)  # switch: kinds of its end nodes

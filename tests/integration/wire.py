@@ -8,14 +8,14 @@
         ...
         print(lost.acted, wire.timed_out)
 
-With no rule at all it is a wire already: a question to what is dead comes back after
-transaction_timeout x (1 + retries), each retry being a transmission of its own. Rules
-may come and go at any time. wire.h states what each does.
+Without any rule it behaves like a wire already: an SMP to a dead node comes back after
+transaction_timeout x (1 + retries), each retry being a transmission of its own. Rules may come and
+go at any time. wire.h has the effect of each.
 
-Ports do as real ones, not as ibsim's: they remember what was set, check M_Keys, refuse what
-is invalid, turn ACTIVE by a packet, can be told to reregister, and lose all in a reboot
-(Fabric.clear). What is known of them is `wire.ports`; wires on one fabric share it, and a
-program without a wire sees what ibsim has.
+Ports behave like real ones, not like ibsim's: they remember set values, check M_Keys, refuse
+invalid values, turn ACTIVE by a packet, can be told to reregister, and lose all values in a reboot
+(Fabric.clear). `wire.ports` has their state; wires on one fabric share it, and a program without a
+wire sees ibsim's.
 
 Conditions of a rule, all optional:
 node       a node's name in the netlist, or guid, its GUID. The first question that goes
@@ -116,7 +116,7 @@ def _temporary():
 
 
 class Ports:
-    """What the wires of a fabric know of its ports; wire_truth.h states how they behave.
+    """The state of a fabric's ports, shared by its wires; wire_truth.h has their behaviour.
 
     wrong_m_keys, invalid_values, woken, wiped are counters.
     """
@@ -145,20 +145,20 @@ class Ports:
         self._ports.packets = round(share * 1e6)
 
     def reboot(self, node):
-        """A node forgets everything before it is asked next; its links are the caller's."""
+        """A node forgets everything before its next SMP; the caller handles its links."""
         number = self._ports.reboots
         self._ports.reboot[number % _PortsLayout.REBOOTS] = self.fabric.guid(node)
         self._ports.reboots = number + 1
 
     def __call__(self, node, port=1):
-        """A port as known, e.g. .reregistered; port 0 of a switch is its own. None: not yet."""
+        """The state of a port, e.g. .reregistered; port 0 of a switch is its own. None: unknown."""
         guid = self.fabric.guid(node)
         return next((p for p in self._ports.ports[:self._ports.num_ports]
                      if (p.guid, p.port) == (guid, port)), None)
 
 
 class Rule:
-    """A rule in force. `with` takes it back at the end."""
+    """A rule in force. The end of `with` removes it."""
 
     def __init__(self, slot):
         self._slot = slot
@@ -233,7 +233,7 @@ class Wire:
     # ---- rules
 
     def guid(self, node):
-        """A node's GUID as ibsim has dealt it."""
+        """A node's GUID, as given by ibsim."""
         if node not in self._guids:
             self._guids = {name: int(guid, 16) for name, guid in
                            re.findall(r'^\S+ \d+ "([^"]+)"\s+nodeguid (\w+)',
@@ -292,21 +292,21 @@ class Wire:
         return self.rule("fake", "request", **when)
 
     def stale(self, **when):
-        """Sets are acknowledged with what the node has, and change nothing."""
+        """Sets are acknowledged with the node's former values, and change nothing."""
         return self.rule("stale", "request", **when)
 
     def hold(self, way, **when):
-        """Before a datagram of this kind everything stops; see wait_held()."""
+        """Everything stops before a datagram of this kind; see wait_held()."""
         return self.rule("hold", way, **when)
 
     def clear(self):
-        """No rule any more."""
+        """Removes all rules."""
         for i in range(self._wire.num_rules):
             self._wire.rules[i].on = 0
 
     def wait_held(self, timeout=60):
-        """Waits for a rule of hold(). Then the console of ibsim may be used, opensm be
-        killed, rules be changed; release() lets the datagram go."""
+        """Waits for a rule of hold(). Then the console of ibsim may be used, opensm be killed,
+        rules be changed; release() lets the datagram pass."""
         simlab.poll_until(lambda: self._wire.held > self._wire.released, timeout,
                           "the wire to be held")
 
@@ -327,7 +327,7 @@ class Wire:
     # ---- trace
 
     def records(self, applied=False, states=False):
-        """What has been recorded since the last call, in the order that OpenSM saw.
+        """The records since the last call, in OpenSM's order.
 
         applied   with the answers to LFT blocks as switches gave them
         states    with the states that ports took: guid, modifier (the port), status (the state)

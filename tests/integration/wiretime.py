@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Times on a real wire, computed from what wire.Wire has recorded; nothing sleeps.
+"""Times on a real wire, computed from the record of a wire.Wire, without any sleep.
 
-ibsim answers in microseconds that say nothing of switches. What is true of a recorded
-run is its order: what OpenSM asked, when answers had come, how many were out. virtual()
-gives that order the times of a wire:
+ibsim answers in microseconds, unlike switches. The order of a recorded run is true: OpenSM's SMPs,
+the times of answers, the number that was out. virtual() gives that order the times of a wire:
 
  - a question that was answered takes `set_us` and twice `hop_us` for each hop, and for
    each transmission that was lost before it a timeout; one that was given up took
@@ -54,7 +53,7 @@ def virtual(records, cpu=False, set_us=SET_US, hop_us=HOP_US, timeout_ms=TIMEOUT
     stamps, out, now, last = [], [], 0.0, None
     for number, record in enumerate(records):
         busy = (record.cpu_ns - last.cpu_ns) / 1e9 if last else 0.0
-        if last and not out:  # nothing to wait for but itself, or a trap
+        if last and not out:  # only its own answer, or a trap, is awaited
             now += max(0.0, (record.ns - last.ns) / 1e9 - busy)
         now += busy if cpu else 0.0
         if record.event == "asked":
@@ -88,7 +87,7 @@ def lft_answers(stamps):
 
 
 class Reach:
-    """Which pairs of hosts have a path, while LFT blocks are written.
+    """The pairs of hosts that have a path, while LFT blocks are written.
 
     fabric  a simlab.Fabric with its losses; links that it holds down carry nothing
     dump    a pmlab.Dump from before
@@ -122,7 +121,7 @@ class Reach:
         return False
 
     def _count(self, lid):
-        """Hosts that do not reach that LID."""
+        """The number of hosts that do not reach that LID."""
         return sum(hosts for leaf, hosts in self._sources.items()
                    if not self._arrives(leaf, lid, self._hosts[lid]))
 
@@ -142,7 +141,8 @@ class Reach:
 
 
 def pair_seconds(reach, stamps, start=0.0):
-    """Host pairs cut off times seconds, from `start` to the last block; and what is left cut."""
+    """Pairs of hosts cut off times seconds, from `start` to the last block; and the pairs that stay
+    cut."""
     total, before = 0.0, start
     for stamp in stamps:
         total += reach.cut * max(0.0, stamp.seconds - before)
