@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What is installed, and packages of it: `cmake --install`, `cpack -G DEB`; portmajor.spec
-# calls the former. docs/packages.md tells what is where. The plugin and its command are one
+# Installed files, and packages of them: `cmake --install`, `cpack -G DEB`; portmajor.spec
+# calls the former. docs/packages.md lists the files. The plugin and its command are one
 # package, portmajor-lab (component lab) and portmajor-vlan (component vlan) others, which
 # need nothing of OpenSM and nothing of each other.
 
-# OpenSM loads what was built for its own version and nothing else.
+# OpenSM loads only plugins that were built for its own version.
 file(STRINGS ${OPENSM_INCLUDE}/opensm/osm_version.h opensm_version REGEX "define OSM_VERSION ")
 string(REGEX REPLACE ".*\"OpenSM ([^\"]*)\".*" "\\1" opensm_version "${opensm_version}")
 string(REGEX REPLACE "[^A-Za-z0-9.+~]" "." opensm_version "${opensm_version}")
@@ -33,7 +33,7 @@ install(PROGRAMS scripts/portmajor-report DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY scripts/portmajor_report DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor
 	PATTERN __pycache__ EXCLUDE)
 
-# What `portmajor-lab job` compares with; it finds them there.
+# The recordings for `portmajor-lab job`, which finds them there.
 install(DIRECTORY recordings DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor-lab
 	COMPONENT lab)
 
@@ -60,7 +60,7 @@ add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
 install(FILES packaging/lintian-overrides
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor)
 
-# The drop-in of OpenSM's service is beside no service: the operator links it.
+# The drop-in of OpenSM's service is installed elsewhere: the operator links it.
 set(configuration packaging/opensm.conf packaging/portmajor.conf)
 install(FILES packaging/opensm@.service.d/portmajor.conf
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor/opensm@.service.d)
@@ -68,12 +68,12 @@ install(FILES ${configuration} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 # Off until the timer is enabled for another machine. systemd looks below /usr and /usr/local.
 install(FILES packaging/plans/portmajor-plans@.service packaging/plans/portmajor-plans@.timer
 	DESTINATION lib/systemd/system)
-# Packages alone: they know how to leave a file that was changed as it is.
+# Only in packages: package managers keep a file that was changed.
 install(FILES ${configuration} DESTINATION /etc/portmajor
 	COMPONENT configuration EXCLUDE_FROM_ALL)
 
 if(PORTMAJOR_VLAN)
-	# Where systemd looks, below /usr and /usr/local.
+	# systemd searches below /usr and /usr/local.
 	install(FILES packaging/vlan/portmajor-vlan@.service
 		DESTINATION lib/systemd/system COMPONENT vlan)
 	install(FILES packaging/vlan/lintian-overrides
@@ -84,7 +84,7 @@ endif()
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
 	-P ${CMAKE_SOURCE_DIR}/packaging/uninstall.cmake VERBATIM)
 
-# Of the variables named CPACK_ as they are now; CPack sets more, which end here.
+# The variables named CPACK_ at this point; CPack sets more, which end here.
 function(write_cpack_config)
 	include(CPack)
 endfunction()
@@ -100,7 +100,7 @@ set(CPACK_DEBIAN_PACKAGE_NAME portmajor)
 set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION}+opensm${opensm_version})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
-# Any build of that version, and nothing between it and the next.
+# Any build of that version, and none between it and the next.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
 	"opensm (>= ${opensm_version}), opensm (<< ${opensm_version}+)")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -125,8 +125,8 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 write_cpack_config()
 
-# The other two: `cpack -G DEB --config CPackLabConfig.cmake`, CPackVlanConfig.cmake. They are
-# the same with each version of OpenSM.
+# The other two: `cpack -G DEB --config CPackLabConfig.cmake`, CPackVlanConfig.cmake. They
+# are the same for each version of OpenSM.
 set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "")
@@ -161,7 +161,7 @@ of the VLAN that the pair of addresses shares by a table, and tags are taken
 off frames that it receives. The host has one device with one address as
 before, and switches need no more than tagged VLANs. The table is replaced at
 once while traffic runs.")
-if(PORTMAJOR_VLAN) # these are of the service
+if(PORTMAJOR_VLAN) # of the service
 	set(control postinst postrm)
 	list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/vlan/)
 	set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})

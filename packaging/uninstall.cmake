@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Removes what the last `cmake --install` of this build folder put in place, and the folders
-# of portmajor's own that are empty then.
+# Removes the files of the last `cmake --install` of this build folder, and portmajor's own
+# folders that are empty then.
 if(NOT EXISTS install_manifest.txt)
 	message(FATAL_ERROR "no install_manifest.txt: nothing was installed from here")
 endif()

@@ -6,15 +6,15 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin	# opensm, for users but root
 
-# How much to do at a time. nproc does not know the quota of a container.
+# The number of jobs at a time. nproc does not know the quota of a container.
 jobs=$(nproc)
 [ "$jobs" -le 4 ] || jobs=4
 
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# Prints the missing packages of Debian 12, one per line; the arguments are more of them. Tools are looked for by
-# their command, so that one from elsewhere will do.
+# Prints the missing packages of Debian 12, one per line; the arguments are additional
+# packages. Tools are found by their command, so a tool from elsewhere will do.
 missing_packages() {
 	for tool in cmake gcc python3; do
 		command -v "$tool" >/dev/null || echo "$tool"
@@ -39,7 +39,7 @@ as_root() {
 	fi
 }
 
-# Sees to it that what is needed to build and to run is installed, and the arguments.
+# Installs the missing packages for building and running, and the arguments.
 # shellcheck disable=SC2086 # each word in $missing is a package
 install_packages() {
 	command -v dpkg-query >/dev/null || die "this needs Debian 12 (or install by hand:" \
@@ -58,10 +58,11 @@ install_packages() {
 	[ -z "$missing" ] || die "still missing:" $missing
 }
 
-# Unpacks what virtual machines of tests are made of into build/guests: for each package the kernel
-# that it depends on, and systemd. None is installed: this machine's boot loader has no part in it.
+# Unpacks the parts of the tests' virtual machines into build/guests: for each package the
+# kernel that it depends on, and systemd. None is installed: this machine's boot loader does
+# not change.
 fetch_guests() {
-	[ "$(id -u)" -eq 0 ] || return 0 # nor do virtual machines have their networks otherwise
+	[ "$(id -u)" -eq 0 ] || return 0 # virtual machines need root for their networks
 	[ "$(dpkg --print-architecture)" = amd64 ] || return 0
 	for package; do
 		unpack "$package" "$(apt-cache depends "$package" | sed -n 's/^ *Depends: //p')"
@@ -72,7 +73,7 @@ fetch_guests() {
 	done
 }
 
-# unpack NAME PACKAGE...: into build/guests/NAME, once, all that these packages have.
+# unpack NAME PACKAGE...: unpacks all files of these packages into build/guests/NAME, once.
 unpack() {
 	place=build/guests/$1
 	[ ! -d "$place" ] || return 0
@@ -96,7 +97,7 @@ download() (
 	cd "$1" && shift && apt-get download -q "$@" </dev/null
 )
 
-# Builds the release preset in build/release; of two at once the second one waits.
+# Builds the release preset in build/release; of two calls at once the second one waits.
 build_release() {
 	say "building"
 	exec 9<scripts/lib.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Every header compiles alone, with what its folder sees and nothing else: target `headers`,
-# which is not a part of `all`.
+# Compiles every header alone, with the libraries of its folder: target `headers`, which is
+# not a part of `all`.
 add_custom_target(headers)
 function(add_headers target library)
 	file(GLOB headers CONFIGURE_DEPENDS ${ARGN})
@@ -19,7 +19,7 @@ endfunction()
 foreach(folder ${core})
 	file(GLOB headers CONFIGURE_DEPENDS include/portmajor/${folder}/*.h src/${folder}/*.h
 		src/${folder}/*/*.h)
-	list(FILTER headers EXCLUDE REGEX "/cli/") # of commands, below
+	list(FILTER headers EXCLUDE REGEX "/cli/") # of commands, see below
 	add_headers(headers_${folder} pm_${folder} ${headers})
 endforeach()
 add_headers(headers_cli pm_cli src/cli/*.h)

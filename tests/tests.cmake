@@ -3,7 +3,7 @@
 add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 	tests/unit/world.c tests/unit/mscene.c tests/unit/mwalk.c)
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
-# What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
+# cmocka 2 has a replacement for assert_in_range that cmocka 1.1 lacks.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
 		change_text plan_file roles reachable failback opensm_conf locate damping drain properties degrade lft_file
@@ -19,7 +19,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
-# add_labels(LABEL TEST...): those of a product, beside `unit`.
+# add_labels(LABEL TEST...): labels for the tests of a product, beside `unit`.
 function(add_labels label)
 	foreach(test ${ARGN})
 		set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
@@ -37,21 +37,21 @@ endforeach()
 target_include_directories(test_cover PRIVATE src/vlan)
 
 # All sizes of rings of a thousand processes, too.
-if(NOT PORTMAJOR_SANITIZE) # minutes then
+if(NOT PORTMAJOR_SANITIZE) # it would take minutes
 	add_test(NAME circuits.all COMMAND test_circuits all)
 	set_tests_properties(circuits.all PROPERTIES LABELS "slow;lab" TIMEOUT 900 COST 30)
 endif()
 
-# The longest of them, and it computes.
+# The longest test, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
 set_tests_properties(unit.steps PROPERTIES COST 100)
-# Each of these calls is made to fail there.
+# The test makes each of these calls fail.
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
 target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free
 	-Wl,--wrap=posix_memalign)
 
-# Folders see their predecessors, and no file name stands twice.
+# The order of the folders, and unique file names.
 add_test(NAME cycles.includes COMMAND ${Python3_EXECUTABLE}
 	${PROJECT_SOURCE_DIR}/tests/tools/include_order.py ${PROJECT_SOURCE_DIR} ${core})
 set_tests_properties(cycles.includes PROPERTIES LABELS unit)
@@ -67,11 +67,11 @@ foreach(target ${cycles} pm_cli portmajor_cli portmajor_lab portmajor_vlan portm
 	set_tests_properties(cycles.${target} PROPERTIES LABELS unit)
 endforeach()
 
-# All builds compute the same tables; a program with a sanitizer is slow.
+# All builds compute the same tables. A program with a sanitizer would be slow.
 if(NOT PORTMAJOR_SANITIZE)
 	set(compiled)
 	foreach(target ${cycles} pm_json pm_cli portmajor_cli)
-		if(NOT target MATCHES "^pm_(vlan|lab)$") # are no part of it
+		if(NOT target MATCHES "^pm_(vlan|lab)$") # not part of the engine
 			get_target_property(sources ${target} SOURCES)
 			list(APPEND compiled ${sources})
 		endif()
@@ -86,7 +86,7 @@ if(NOT PORTMAJOR_SANITIZE)
 		PROCESSORS 2 SKIP_RETURN_CODE 77)
 endif()
 
-# add_link_test(TARGET WITHOUT...): a program has nothing of these libraries.
+# add_link_test(TARGET WITHOUT...): a program has no symbol of these libraries.
 function(add_link_test target)
 	set(libraries)
 	foreach(library ${ARGN})
@@ -102,13 +102,13 @@ add_link_test(portmajor_plugin pm_vlan pm_lab pm_cli)
 add_link_test(portmajor_vlan pm_lab)
 add_link_test(portmajor_lab)
 
-# JSON, which the core does not know.
+# JSON, which the core does not use.
 add_executable(test_json_rows tests/unit/test_json_rows.c)
 target_link_libraries(test_json_rows PRIVATE pm_json ${CMOCKA})
 add_test(NAME unit.json_rows COMMAND test_json_rows)
 set_tests_properties(unit.json_rows PROPERTIES LABELS unit TIMEOUT 900)
 
-# All ways out, JSON among them.
+# All ways out of a program, JSON among them.
 add_executable(test_escape tests/unit/test_escape.c)
 target_link_libraries(test_escape PRIVATE pm_json ${CMOCKA})
 target_compile_definitions(test_escape PRIVATE
@@ -126,14 +126,14 @@ foreach(file options text export/hostlist)
 	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
-# What portmajor-vlan does to cards needs no BPF.
+# portmajor-vlan's code for cards, which needs no BPF.
 add_executable(test_card tests/unit/test_card.c plugins/vlan/card.c plugins/vlan/receive.c)
 target_include_directories(test_card PRIVATE plugins/vlan)
 target_link_libraries(test_card PRIVATE test_tools)
 add_test(NAME unit.card COMMAND test_card)
 set_tests_properties(unit.card PROPERTIES LABELS "unit;vlan" TIMEOUT 900)
 
-# Rooms of the plugin that need no OpenSM.
+# Modules of the plugin that need no OpenSM.
 foreach(room planning view clock)
 	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/engine/${room}.c)
 	target_include_directories(test_${room} PRIVATE plugins/opensm)
@@ -142,7 +142,7 @@ foreach(room planning view clock)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
-# The test is in place of OpenSM and its log.
+# The test replaces OpenSM and its log.
 add_executable(test_operator_files tests/unit/test_operator_files.c plugins/opensm/io/operator_files.c
 	plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_operator_files PRIVATE plugins/opensm)
@@ -153,7 +153,7 @@ target_link_libraries(test_operator_files PRIVATE test_tools Threads::Threads)
 add_test(NAME unit.operator_files COMMAND test_operator_files)
 set_tests_properties(unit.operator_files PROPERTIES LABELS unit TIMEOUT 900)
 
-# The test is in place of OpenSM's log, and frees copies of its tables.
+# The test replaces OpenSM's log, and frees copies of its tables.
 add_executable(test_engine_check tests/unit/test_engine_check.c plugins/opensm/engine/engine_check.c
 	plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_engine_check PRIVATE plugins/opensm)
@@ -164,7 +164,7 @@ target_link_libraries(test_engine_check PRIVATE test_tools Threads::Threads)
 add_test(NAME unit.engine_check COMMAND test_engine_check)
 set_tests_properties(unit.engine_check PROPERTIES LABELS unit TIMEOUT 900)
 
-# In place of OpenSM, and of what the repairer finds, sends and follows.
+# The test replaces OpenSM, and the modules that find, send and follow for the repairer.
 add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
 	plugins/opensm/engine/repairer_base.c plugins/opensm/engine/repairer_view.c
 	plugins/opensm/engine/repair_job.c plugins/opensm/engine/returns_job.c
@@ -227,7 +227,7 @@ foreach(name missing_kept port_errors host_flaps)
 	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
-# Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
+# Failing allocations: the test defines malloc, so none of its code may call the sanitizers.
 add_library(memfault OBJECT tests/tools/memfault.c)
 target_include_directories(memfault PUBLIC tests/tools)
 target_compile_options(memfault PRIVATE -fno-builtin -fno-sanitize=all)
@@ -239,7 +239,7 @@ add_executable(test_memory tests/unit/test_memory.c plugins/opensm/engine/planni
 target_include_directories(test_memory PRIVATE plugins/opensm)
 target_link_libraries(test_memory PRIVATE memfault test_tools)
 add_test(NAME unit.memory COMMAND test_memory)
-# Commands as they are, but for main; that of VLANs as it is where there is no BPF.
+# Whole commands, except for main; that of VLANs as it is without BPF.
 function(add_command_test name library)
 	add_executable(test_${name} tests/unit/test_${name}.c tests/unit/command_faults.c ${ARGN})
 	target_link_libraries(test_${name} PRIVATE memfault pm_cli ${library} ${CMOCKA})
@@ -247,7 +247,7 @@ function(add_command_test name library)
 	target_compile_definitions(test_${name} PRIVATE
 		PORTMAJOR="$<TARGET_FILE:portmajor_cli>")
 	add_dependencies(test_${name} portmajor_cli)
-	if(PORTMAJOR_SANITIZE) # forking takes long then
+	if(PORTMAJOR_SANITIZE) # otherwise forking takes long
 		target_compile_definitions(test_${name} PRIVATE EVERY=31)
 	endif()
 	add_test(NAME unit.${name} COMMAND test_${name})
@@ -261,7 +261,7 @@ target_include_directories(test_vlan_commands PRIVATE src/vlan/cli)
 add_labels(lab unit.lab_commands)
 add_labels(vlan unit.vlan_commands)
 
-# Digests of what commands print and write: tests/data/results/PRODUCT.txt.
+# Digests of the commands' output and files: tests/data/results/PRODUCT.txt.
 function(add_results_test name product)
 	add_executable(test_${name} tests/unit/test_results.c)
 	target_link_libraries(test_${name} PRIVATE pm_base ${CMOCKA})
@@ -278,7 +278,7 @@ add_results_test(vlan_results vlan portmajor_vlan)
 add_labels(lab unit.lab_results)
 add_labels(vlan unit.vlan_results)
 
-# The store has OpenSM's headers, and the test in place of OpenSM's log.
+# The store has OpenSM's headers; the test replaces OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/io/store.c
 	plugins/opensm/io/candidates.c plugins/opensm/engine/planning.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_store PRIVATE plugins/opensm)
@@ -300,7 +300,7 @@ add_test(NAME unit.fabric_file COMMAND test_fabric_file)
 set_tests_properties(unit.fabric_file PROPERTIES LABELS unit TIMEOUT 900)
 target_link_libraries(test_events PRIVATE memfault)
 
-# The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
+# The whole plugin, with stubs in OpenSM's place and with OpenSM's own containers.
 foreach(part plugin repair transition mcast)
 	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c
 		tests/unit/subnet_mcast.c
@@ -330,7 +330,7 @@ set_tests_properties(unit.plugin unit.repair unit.transition unit.mcast PROPERTI
 	TIMEOUT 900)
 set_tests_properties(unit.plugin PROPERTIES COST 140)
 
-# Threads that wait for files, which are looked at for races.
+# Threads that wait for files, checked for races.
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/engine/worker.c
 	plugins/opensm/engine/clock.c)
 target_include_directories(test_worker PRIVATE plugins/opensm)
@@ -342,7 +342,7 @@ endif()
 add_test(NAME unit.worker COMMAND test_worker)
 set_tests_properties(unit.worker PROPERTIES LABELS unit TIMEOUT 900)
 
-# What the plugin reads of OpenSM's nodes and ports.
+# The plugin's reads of OpenSM's nodes and ports.
 add_executable(test_subnet_cache tests/unit/test_subnet_cache.c tests/unit/recipe.c
 	plugins/opensm/osm/subnet_cache.c plugins/opensm/osm/snapshot.c)
 target_include_directories(test_subnet_cache PRIVATE plugins/opensm)
@@ -386,7 +386,8 @@ add_executable(test_smp tests/unit/test_smp.c tests/unit/recipe.c plugins/opensm
 target_include_directories(test_smp PRIVATE plugins/opensm)
 target_include_directories(test_smp SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_link_libraries(test_smp PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)
-# Clang keeps inline functions of these headers that nobody calls; what they call is not there.
+# Clang keeps unused inline functions of these headers, which call functions that are not
+# linked.
 target_compile_options(test_smp PRIVATE -ffunction-sections)
 target_link_options(test_smp PRIVATE -Wl,--gc-sections)
 if(NOT PORTMAJOR_SANITIZE)
@@ -396,7 +397,7 @@ endif()
 add_test(NAME unit.smp COMMAND test_smp)
 set_tests_properties(unit.smp PROPERTIES LABELS unit TIMEOUT 900)
 
-# A test that nobody builds finds nothing.
+# A test without an entry here would never be built.
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/test_*.c)
 foreach(source ${sources})
 	get_filename_component(test ${source} NAME_WE)
@@ -405,7 +406,7 @@ foreach(source ${sources})
 	endif()
 endforeach()
 
-# Benchmarks: always built; ctest looks at ratios only.
+# Benchmarks: always built; ctest checks only ratios.
 foreach(bench tables cutoff traffic order multicast repair)
 	add_executable(bench_${bench} tests/bench/bench_${bench}.c tests/bench/bench.c)
 	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
@@ -415,7 +416,7 @@ endforeach()
 set_tests_properties(bench.tables bench.cutoff bench.traffic bench.repair PROPERTIES RUN_SERIAL ON)
 set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit)
 
-# Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
+# Fuzz targets: ctest replays the corpus; with PORTMAJOR_FUZZ, libFuzzer does, too.
 foreach(input netlist planfile config roles smconf sweep lfts requests sets hosts
 		groups goal mfts)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
@@ -432,7 +433,7 @@ foreach(input netlist planfile config roles smconf sweep lfts requests sets host
 endforeach()
 add_labels(lab bench.cutoff bench.traffic fuzz.goal fuzz.sets)
 add_labels(vlan fuzz.hosts)
-# Readers of groups and of shards are parts of the command.
+# The readers of groups and of shards are parts of the command.
 foreach(target replay_groups fuzz_groups)
 	if(TARGET ${target})
 		target_include_directories(${target} PRIVATE src/cli)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# portmajor-vlan on hosts, where clang and libbpf are there.
+# portmajor-vlan on hosts, if there are clang and libbpf.
 find_program(BPF_CLANG NAMES clang)
 find_library(LIBBPF bpf)
 find_path(LIBBPF_INCLUDE bpf/libbpf_version.h)
@@ -19,7 +19,7 @@ else()
 	return()
 endif()
 
-# Headers of the kernel that differ by processor are where the compiler would look.
+# The kernel's headers that differ by processor are where the compiler would search.
 set(bpf_flags -target bpf -O2 -g -Wall -Wextra -Wshadow -Wconversion -Werror
 	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -isystem ${LIBBPF_INCLUDE}
 	-idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})

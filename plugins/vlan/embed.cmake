@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cmake -DOBJECT=FILE -DOUTPUT=FILE.c -P embed.cmake: an object file as an array of bytes, so
-# that the loader is one file. Aligned, as ELF has it.
+# cmake -DOBJECT=FILE -DOUTPUT=FILE.c -P embed.cmake: an object file as an array of bytes,
+# so that the loader is one file. Aligned as ELF requires.
 file(READ ${OBJECT} bytes HEX)
 string(LENGTH "${bytes}" length)
 math(EXPR length "${length} / 2")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What every part of the report may find wrong."""
+"""Errors that every part of the report may find."""
 
 
 class InputError(Exception):
-    """A file or command that cannot be used; the text says why."""
+    """A file or command that cannot be used; the text has the reason."""
 
 
 def describe(documents, describe_one):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The fabric of an OpenSM that runs: its tree, with what is missing or out of paths, and where
-the load is.
+"""The fabric of a running OpenSM: its tree, with parts that are missing or out of paths, and the
+places of the load.
 
-Of `portmajor status --json`, `table --now --json` and `events --json`. Nothing is judged here:
-the headline and the findings are those of `status`.
+From `portmajor status --json`, `table --now --json` and `events --json`. It does not judge: the
+headline and the findings are those of `status`.
 """
 
 import collections
@@ -18,7 +18,7 @@ from .status import clock, describe_status, items, name_link
 from .words import label_of, plural, table
 
 HOTTEST = 8  # links that are listed
-FINE = 3000  # lines in the background: more are no picture
+FINE = 3000  # lines in the background: more would be no picture
 KEPT, EVENTS = 100, 12  # events, and those that are not folded
 # Classes of links, those that hide others last, and their words.
 LINKS = {"acked": "missing, acknowledged", "fails": "missing", "drained": "drained",
@@ -32,7 +32,7 @@ SWITCHES = {"acked": "missing, acknowledged", "failed": "missing", "cut": "behin
 
 
 def choose(statuses):
-    """The document of one fabric, of what `portmajor status --json` has of each OpenSM: that of
+    """The document of one fabric, from those of each OpenSM in `portmajor status --json`: that of
     the master, and others of this machine."""
     first = [one for one in statuses if one["master"] is None]
     first = [one for one in first or statuses if one["running"]] or first or statuses
@@ -45,7 +45,7 @@ def choose(statuses):
 
 
 def without_former(after, now):
-    """A table after a failure, without the links that are out of paths as it is."""
+    """A table after a failure, without the links that were out of paths before it."""
     out = {(switch["guid"], port["port"]) for switch in now["switches"]
            for port in switch["ports"] if not port["usable"]}
     return {**after, "switches": [{**switch, "ports": [
@@ -54,7 +54,7 @@ def without_former(after, now):
 
 
 class Marks:
-    """What status says of parts: names of classes, by (GUID, port); port 0: the switch."""
+    """The marks of parts in status: names of classes, by (GUID, port); port 0: the switch."""
 
     def __init__(self, state):
         self.links, self.switches = collections.defaultdict(set), collections.defaultdict(set)
@@ -74,7 +74,7 @@ class Marks:
         for member in ("degraded_hosts", "flapping_hosts"):
             for host in items(state, member):
                 self.add(host["ends"], "odd")
-        # Status lists so many; what more is missing is not named.
+        # Status lists so many; further missing parts have no name.
         self.listed = len(items(state, "missing", "parts")) < 1000
         self.recabled = []  # pairs of GUIDs
         for change in items(state, "changed"):
@@ -126,7 +126,7 @@ class Marks:
             return found | (ends & {"drained"})
         if found & {"acked", "fails"}:
             return found
-        # With a switch; else, if all are listed, it is where a link was that is elsewhere now.
+        # With a switch; otherwise, if all are listed, a link was there that is elsewhere now.
         return found | ({"acked"} if "acked" in ends else
                         {"fails"} if ends & {"failed", "cut"} or not self.listed else set())
 
@@ -142,7 +142,7 @@ def links_up(found):
 
 
 def tell_switch(switch, mark, marks):
-    """Its name, and what is wrong with it."""
+    """Its name, and its faults."""
     hosts = marks.hosts[switch["guid"]]
     told = [plural(hosts, "host") + " missing"] if mark == "hosts" else \
         [SWITCHES[mark]] if mark else []
@@ -162,7 +162,7 @@ def fine_lines(found, index):
 
 
 def draw_tree(found, marks):
-    """{picture, height, wide, levels, key}; the key is of classes that are there."""
+    """{picture, height, wide, levels, key}; the key is of the classes in the picture."""
     at, names = one_failure.places(found["switches"])
     index = {switch["guid"]: i for i, switch in enumerate(found["switches"])}
     lines, boxes, links = collections.defaultdict(set), collections.Counter(), \
@@ -252,7 +252,7 @@ def count_parts(found, marks, state):
 # ------------------------------------------------------------------------- the load
 
 def find_hottest(found):
-    """Links with the most load above what is usual at their level with all parts there."""
+    """Links whose load exceeds the usual one at their level most, with all parts present."""
     loads = collections.defaultdict(list)
     for switch, port, other in links_up(found):
         ends = {p["port"]: p for p in other["ports"]}
@@ -285,7 +285,7 @@ def draw_loads(found, out):
 
 
 def tell_tables(state):
-    """What loads are of: whether they are those of the tables in force, in words."""
+    """The source of the loads: whether they are those of the tables in force, in words."""
     off = (state["balance"] or {"entries_off": 0})["entries_off"]
     if not state["engine"]["active"]:
         return f"Not shown: {state['engine']['used'] or 'no engine'} routes, not portmajor."
@@ -321,7 +321,7 @@ def describe_events(events):
 
 
 def tell_manager(document):
-    """(what OpenSM is, since when, what could take over)"""
+    """(OpenSM's state, since when, its possible successors)"""
     status = document["status"]
     state, told = status["state"], ""
     if not status["running"]:
@@ -333,7 +333,7 @@ def tell_manager(document):
 
 
 def sum_up(document):
-    """{text, bad}: status' verdict."""
+    """{text, bad}: the verdict of status."""
     findings = [finding for status in (document["status"], *document["others"])
                 for finding in status["findings"]]
     return {"bad": bool(findings), "text": plural(len(findings), "finding")
@@ -341,7 +341,7 @@ def sum_up(document):
 
 
 def describe_now(document):
-    """What the template shows of {status, others, table or None, reason, events}."""
+    """The template's data, of {status, others, table or None, reason, events}."""
     status, found = document["status"], document["table"]
     state = status["state"]
     shown = {"sum": sum_up(document), "port": state["port_guid"], "made": clock(document["time"]),

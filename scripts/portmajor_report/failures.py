@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the failure of each part costs: tried with the command, or read from its JSON."""
+"""The cost of each part's failure: tried with the command, or read from its JSON."""
 
 import collections
 
@@ -25,7 +25,7 @@ def chassis_of(whole):
 
 
 def kind_of(failed, levels):
-    """What kind of part one is; `levels` by GUID, -1 outside the tree."""
+    """The kind of a part; `levels` by GUID, -1 outside the tree."""
     level = levels.get(failed["guid"])
     if level is None:
         return "host"
@@ -36,7 +36,7 @@ def kind_of(failed, levels):
 
 
 def try_failures(command, whole, progress):
-    """What the failure of each element costs, and of each chassis."""
+    """The cost of the failure of each element, and of each chassis."""
     levels = {switch["guid"]: switch["level"] for switch in whole["switches"]}
     tree, failures = Tree(whole), []
     for kind in ("hosts", "switches", "links"):
@@ -87,7 +87,7 @@ def name_of(failed):
 
 
 def failed_keys(failed):
-    """The keys in the tree of what was failed, if that is one thing."""
+    """The keys in the tree of the failed parts, if they are one part."""
     if len(failed) != 1:
         return []
     thing = failed[0]
@@ -110,7 +110,7 @@ def group_tries(document):
 
 
 def group_asked(documents):
-    """Single failures, of `portmajor whatif --json`; not of the one that is shown."""
+    """Single failures, of `portmajor whatif --json`; without the one that is shown."""
     rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"), "own": False,
              "name": ", ".join(document["failed"]),
              **costs_of({**document, **document["total"]})}
@@ -119,12 +119,12 @@ def group_asked(documents):
 
 
 def histogram_of(metric):
-    """[value, number], ..; null: nothing was there to fail."""
+    """[value, number], ..; null: there was no part to fail."""
     return [] if metric is None else metric["histogram"]
 
 
 def group_sweep(document):
-    """All losses of a kind, of `portmajor whatif --all KIND --json`."""
+    """All failures of a kind, of `portmajor whatif --all KIND --json`."""
     settings, metrics = document["settings"], document["metrics"]
     kind = settings["failures_of"]
     kind = f"pairs of {kind}" if settings["pairs"] else kind
@@ -138,7 +138,7 @@ def group_sweep(document):
 
 
 def group_failures(found):
-    """Failures by kind: how many of each cost, and single ones of them as rows."""
+    """Failures by kind: the number for each cost, and single ones of them as rows."""
     groups = [group for document in found["tries"] for group in group_tries(document)]
     try:
         groups += group_asked(found["whatif"])
@@ -157,10 +157,11 @@ def most_over_least(group):
                default=None)
 
 
-# ---------------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------------- the rows
 
 def badness(failure):
-    """Failures that cut off hosts of others first, then by blocks; a host matters to no other."""
+    """Failures that cut off hosts of others first, then by blocks; a host's failure matters to no
+    other host."""
     return (failure["kind"] in ("host", "hosts"), failure["own"], -failure["pairs_cut"],
             -failure["blocks"])
 
@@ -213,7 +214,8 @@ def draw_costs(groups):
 
 
 def sum_up_all(failures, groups):
-    """{text, bad}: which hosts any one failure cuts off, and what the most expensive one costs."""
+    """{text, bad}: the hosts that any one failure cuts off, and the cost of the most expensive one.
+    """
     tried = sum(group["tried"] for group in groups)
     most = max(group["blocks"][-1][0] for group in groups)
     cutting = [row for row in failures if row["pairs_cut"] and not row["own"]]

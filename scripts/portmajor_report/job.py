@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor-lab job --json` found: how far a job came over time, and its stalls."""
+"""The results of `portmajor-lab job --json`: the progress of a job over time, and its stalls."""
 
 import collections
 
@@ -11,7 +11,7 @@ ROWS = ["tables of", "healthy, ms", "done, ms", "times", "stall, ms", "of a host
 
 
 def draw_progress(document, span, words):
-    """The share of the job that is through, of each engine; fine: without the failure."""
+    """The share of the job that is done, with each engine; fine: without the failure."""
     engines = document["engines"]
 
     def body(x, y):
@@ -29,7 +29,7 @@ def draw_progress(document, span, words):
 
 
 def draw(document):
-    """All of it, and the beginning where the first engine is done long before the last."""
+    """All of it, and the beginning if the first engine is done long before the last."""
     def last(engine):
         return max([ms for run in ("healthy", "failure") for ms, _ in engine[run]["curve"]] +
                    [document["at_ms"]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One failure: the sentence that sums it up, and where its traffic goes.
+"""One failure: the sentence that sums it up, and the new paths of its traffic.
 
 The sentence is of `portmajor whatif --json`, the pictures of `portmajor table --json`: lines of
 the tree that fail or gain load, and leaves by planes as a heat map, before and after. Pictures
@@ -18,14 +18,14 @@ HOT = 6  # steps of colour above the usual load
 GREYS = 4  # steps of grey up to it
 EVEN = 0.01  # above the usual load, and still grey
 FULL = 0.25  # above the usual load: the strongest colour, unless some link has more
-LINES = 60  # drawn of those that gain load: the eye sees no more; all of the most
+LINES = 60  # of the links that gain load: more would not be seen; all of the most
 WIDTH, GAP, NODE = 1000, 92, 10  # of the tree: in its own units, and CSS pixels
 
 
 # -------------------------------------------------------------------- the sentence
 
 def tell_cut_off(document):
-    """Whom the failure cuts off."""
+    """The hosts that the failure cuts off."""
     hosts, pairs = document["cut_off"], document["pairs_cut"]
     if hosts:
         return f"{plural(len(hosts), 'host')} cut off"
@@ -39,7 +39,7 @@ def signed_percent(change):
 
 
 def tell_busiest(load):
-    """How much more the busiest link carries than before."""
+    """The additional load of the busiest link."""
     if not load or not load["before"]:
         return None
     return f"busiest link {signed_percent(load['after'] / load['before'] - 1)}"
@@ -173,8 +173,8 @@ def cells_of(rows, planes):
 
 
 class Scale:
-    """Grey up to the usual load, then ever more colour. What is usual, the median of the usable
-    links, is another load after the failure: its traffic is spread over all the others."""
+    """Grey up to the usual load, then ever more colour. The usual load, the median of the usable
+    links, is another one after the failure: its traffic is spread over all the others."""
 
     def __init__(self, cells):
         there = [cell for row in cells for cell in row if cell]
@@ -205,13 +205,13 @@ class Scale:
         return name
 
     def captions(self):
-        """What is usual before and after."""
+        """The usual loads before and after."""
         before, after = self.usual
         change = signed_percent(after / before - 1)
         return [f"before: usually {before:,} flows", f"after: usually {after:,} ({change})"]
 
     def legend(self):
-        """(class, words) of the steps that are there: grey as one."""
+        """(class, words) of the steps in the map: grey as one."""
         told = [(f"g{GREYS}", "usual load, or less")]
         for name in sorted(name for name in self.seen if name[0] == "h"):
             low, high = (signed_percent(f(self.seen[name])) for f in (min, max))
@@ -239,7 +239,7 @@ def draw_cells(cells, scale, when):
 
 
 def numbers_of(link, names):
-    """What the page's script draws a detour of."""
+    """The data from which the page's script draws a detour."""
     return [link.port, link.plane, names.setdefault(link.to, len(names)), int(link.usable),
             *link.up, *link.down]
 

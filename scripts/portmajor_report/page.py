@@ -22,7 +22,7 @@ def kind_of(document):
 
 
 def make_report(documents, title):
-    """Everything that the template shows."""
+    """All data of the template."""
     found = collections.defaultdict(list)
     for document in documents:
         found[kind_of(document)].append(document)
@@ -54,7 +54,7 @@ def make_report(documents, title):
 
 
 def add_tables(report, orders, rows, whatifs):
-    """What one or more `portmajor table` documents show."""
+    """Adds one or more `portmajor table` documents."""
     table = max(orders.values(), key=lambda t: tables.ORDERS.index(t["lid_order"]))
     report["table"] = table
     report["hosts"] = sum(len(switch["hosts"]) for switch in table["switches"])

@@ -11,13 +11,13 @@ from .words import decimal, table
 BLOCK = 64
 BEFORE, AFTER = (5, "wide"), (1, "")  # grey below, the colour of what changes above it
 ORDERS = ("leaf-major", "port-major", "grouped")
-# No LID, stays (or another port), its block is sent, changes: seen on light and dark ground.
+# No LID, stays (or another port), its block is sent, changes: visible on light and dark ground.
 NOTHING, STAYS, HIT, CHANGED = range(4)
 PALETTE = [(0, 0, 0, 0), (128, 136, 144, 90), (240, 165, 40, 190), (207, 34, 46, 255)]
 
 
 def check_table(path, document):
-    """The members that pictures are made of, and their types."""
+    """The members for the pictures, and their types."""
     try:
         switches = len(document["switches"])
         assert document["lid_order"] in ORDERS, "lid_order"
@@ -72,7 +72,7 @@ def paint_ports(block, numbers):
 
 
 def describe_order(document, ups):
-    """The table in one order: by up port, and what changes. (The paper's figures 5, 6.)"""
+    """The table in one order: by up port, and the changes. (The paper's figures 5, 6.)"""
     blocks = blocks_of(document["entries"])
     numbers = {port: i for i, port in enumerate(ups, len(PALETTE))}
     palette = PALETTE + [(*colour, 255) for colour in port_colours(ups)]
@@ -89,7 +89,7 @@ def own_switch(document):
 
 
 def describe_lfts(documents):
-    """What one or more documents show: {orders, table, legend}."""
+    """The data of one or more documents: {orders, table, legend}."""
     documents = sorted(documents, key=lambda d: ORDERS.index(d["lid_order"]))
     ups = [port["port"] for port in own_switch(documents[-1])["ports"]
            if port["direction"] == "up"]
@@ -105,7 +105,7 @@ def describe_lfts(documents):
 # -------------------------------------------------------------------------- loads
 
 def link_loads(document):
-    """Rows of (level and direction), with loads before, and after of what is usable."""
+    """Rows of (level and direction), with loads before, and after on usable links."""
     rows = collections.defaultdict(lambda: ([], []))
     for switch in document["switches"]:
         for port in switch["ports"]:
@@ -128,7 +128,7 @@ def summarise_loads(level, direction, before, after):
 
 
 def curve(loads, most=150):
-    """(% of ports, load), and no more points than can be seen."""
+    """(% of ports, load), and no more points than are visible."""
     last = max(len(loads) - 1, 1)
     at = sorted({round(i * (len(loads) - 1) / most) for i in range(most + 1)})
     return [(100 * i / last, loads[i]) for i in at]
@@ -147,7 +147,7 @@ def draw_loads(row):
 
 
 def describe_loads(document):
-    """{table, pictures, legend}, or None where no link leads up or down."""
+    """{table, pictures, legend}, or None if no link leads up or down."""
     rows = link_loads(document)
     if not rows:
         return None

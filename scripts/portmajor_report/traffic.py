@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor-lab traffic --json` found: pairs cut off, and curves over load."""
+"""The results of `portmajor-lab traffic --json`: pairs cut off, and curves over load."""
 
 import collections
 import pathlib
@@ -31,7 +31,7 @@ def name_curve(path, document):
 # ------------------------------------------------------------------- pairs cut off
 
 def draw_curves(recordings, span, words):
-    """A step for each Set that changes anything, in % of the paths, up to `span` ms."""
+    """A step for each Set that changes the number, in % of the paths, up to `span` ms."""
     def body(x, y):
         # Those that are the same at first lie side by side: the widest below.
         for i, recording in reversed(list(enumerate(recordings))):
@@ -46,7 +46,7 @@ def draw_curves(recordings, span, words):
 
 
 def draw_outage(recordings):
-    """Pairs cut off over time; beside it the time in which the first one brings them back."""
+    """Pairs cut off over time; beside it the time in which the first one restores them."""
     end = 1.05 * max(max(r["last_ms"], r["back_ms"]["all"]) for r in recordings) or 1.0
     near = 1.5 * max(recordings[0]["last_ms"], recordings[0]["back_ms"]["all"])
     pictures = [draw_curves(recordings, end, "ms since the failure")]
@@ -98,7 +98,7 @@ def packet_points(document):
     """A point for each load: means over its seeds."""
     loads = collections.defaultdict(list)
     for point in document["points"]:
-        # Neither of a closed loop nor of one in which nothing arrived.
+        # Neither of a closed loop nor of one in which no packet arrived.
         if point["offered"] is not None and point["latency_us"]["mean"] is not None:
             loads[point["offered"]].append(point)
     halves = {row["offered"]: row["latency_us"]["half"] for row in document.get("means", ())
@@ -127,7 +127,7 @@ def curves_of(document):
 
 
 def draw_marks(x, y, i, points, key):
-    """The curve, with hollow marks where queues grow."""
+    """The curve, with hollow marks at loads with growing queues."""
     at = [(x.at(p["load"]), y.at(p[key])) for p in points]
     yield plots.path(at, i)
     for (left, top), point in zip(at, points):
@@ -135,7 +135,7 @@ def draw_marks(x, y, i, points, key):
 
 
 def draw_latency(engine, curves, load):
-    """Means with their intervals, and what 99% stay below."""
+    """Means with their intervals, and the bound of 99%."""
     def body(x, y):
         for i, (_, points) in enumerate(curves):
             for p in points:
@@ -153,7 +153,7 @@ def draw_latency(engine, curves, load):
 
 
 def draw_accepted(engine, curves, load):
-    """What came through, and a line for all that was offered."""
+    """The accepted load, and a line for the offered one."""
     def body(x, y):
         top = min(load, y.high)
         yield plots.diagonal((x.at(0), y.at(0)), (x.at(top), y.at(top)))

@@ -29,8 +29,8 @@ class Tree:
         return set(self.hosts[self.index[guid]])
 
     def cut_off(self, switches, cables, pairs_cut):
-        """Names of hosts that reach fewer than half of all hosts without these, or None if
-        nobody knows. `cables` are (GUID, port) of both ends."""
+        """Names of hosts that reach fewer than half of all hosts without these, or None if unknown.
+        `cables` are (GUID, port) of both ends."""
         if not self.named or not self.total:
             return None
         failed = {self.index[guid] for guid in switches if guid in self.index}
@@ -74,7 +74,7 @@ class Tree:
 
 
 class Usual:
-    """What the failure of a part usually costs, by its kind: no colour up to half more."""
+    """The usual cost of a part's failure, by its kind: no colour up to half more."""
 
     def __init__(self, failures):
         costs = collections.defaultdict(list)
@@ -88,7 +88,7 @@ class Usual:
         return failure["blocks"] - usual if failure and failure["blocks"] > 1.5 * usual else 0
 
     def shade(self, failure):
-        """How strong the colour is, by the square root: small differences are seen, too."""
+        """The strength of the colour, by the square root: so small differences are visible, too."""
         more = self.excess(failure)
         return round(0.15 + 0.85 * math.sqrt(more / self.worst), 2) if more else 0.0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Numbers and names as the report writes them, and tables of them."""
+"""Numbers and names in the report's form, and tables of them."""
 
 import collections
 import re
@@ -9,7 +9,7 @@ LABEL = re.compile(r".* \(0x[0-9a-f]{16}\)", re.DOTALL)
 
 
 def label_of(thing):
-    """How text calls what has a name: with its GUID, where others have the name, too."""
+    """The text for a named part: with its GUID, if others have the same name."""
     return thing.get("label", thing["name"])
 
 
@@ -32,7 +32,7 @@ def decimal(number, places=1):
 def table(name, heads, rows, words=(), first=True):
     """For the template: `words` are the columns of text; `first`: the first one names a row.
 
-    What is not a string is a number.
+    Any cell that is not a string is a number.
     """
     return {"name": name, "heads": heads, "words": {0, *words} if first else set(words),
             "rows": [[cell if isinstance(cell, str) else count(cell) for cell in row]
@@ -40,7 +40,7 @@ def table(name, heads, rows, words=(), first=True):
 
 
 def shorten(names):
-    """Names in the way of Slurm: h0-[1-18], h3-7."""
+    """Names in Slurm's form: h0-[1-18], h3-7."""
     stems = collections.defaultdict(list)
     for name in names:
         match = None if LABEL.fullmatch(name) else DIGITS.match(name)

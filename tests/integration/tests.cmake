@@ -1,42 +1,45 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Tests on a simulated fabric: tests/integration/test_X.py, a ctest entry each, labelled
-# `integration`; those of portmajor-lab and portmajor-vlan also `lab` and `vlan`; those that
-# take minutes of CPU time also `slow`, and scripts/test runs these with --all only.
-# Counts the MADs that opensm sends; preloaded by the integration tests.
+# `integration`; those of portmajor-lab and portmajor-vlan also `lab` and `vlan`. Those that
+# take minutes of CPU time are also labelled `slow`; scripts/test runs these only with
+# --all.
+# Counts opensm's MADs; the integration tests preload it.
 add_library(madcount MODULE tests/integration/madcount.c)
 target_link_libraries(madcount PRIVATE ${CMAKE_DL_LIBS})
-# Treats them as a kernel and a real wire do, and by rules; preloaded below it.
+# Treats MADs like a kernel and a real wire, and by rules; preloaded below the former.
 add_library(wire MODULE tests/integration/wire.c tests/integration/wire_links.c
 	tests/integration/wire_nodes.c tests/integration/wire_sender.c
 	tests/integration/wire_truth.c)
 target_link_libraries(wire PRIVATE ${CMAKE_DL_LIBS})
 target_include_directories(wire SYSTEM PRIVATE ${OPENSM_INCLUDE})
-# Has files fail to be written, or the process end there.
+# Makes writes of files fail, or ends the process there.
 add_library(diskfault MODULE tests/integration/diskfault.c)
 target_link_libraries(diskfault PRIVATE ${CMAKE_DL_LIBS})
-# Has allocations of the plugin's own fail.
+# Makes the plugin's own allocations fail.
 add_library(allocfault MODULE tests/integration/allocfault.c)
 target_link_libraries(allocfault PRIVATE ${CMAKE_DL_LIBS})
 target_compile_options(allocfault PRIVATE -fno-builtin -fno-sanitize=all)
-# Gives ibdmchk room behind what it allocates.
+# Gives ibdmchk room behind its allocations.
 add_library(heaproom MODULE tests/integration/heaproom.c)
 target_compile_options(heaproom PRIVATE -fno-builtin -fno-sanitize=all)
-# Notes how long opensm holds its lock exclusively.
+# Records how long opensm holds its lock exclusively.
 add_library(lockwatch MODULE tests/integration/lockwatch.c)
 target_link_libraries(lockwatch PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(madcount wire diskfault allocfault heaproom lockwatch PROPERTIES C_VISIBILITY_PRESET default)
 
 set(lab_environment PORTMAJOR_BUILD=${CMAKE_BINARY_DIR} PYTHONDONTWRITEBYTECODE=1)
 if(PORTMAJOR_SANITIZE MATCHES "address")
-	# opensm is not built with the sanitizer, so its runtime must come first.
+	# opensm is built without the sanitizer, so the sanitizer's runtime must be loaded
+	# first.
 	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so
 		OUTPUT_VARIABLE asan OUTPUT_STRIP_TRAILING_WHITESPACE)
 	list(APPEND lab_environment PORTMAJOR_PRELOAD=${asan})
 endif()
 
-# add_lab_test(NAME [slow] [lab] [vlan] [COST SECONDS] [PROCESSORS N] [PARTS N]): COST starts the longest
-# first; PROCESSORS are for tests that compute, where others wait; with PARTS it is as many entries,
-# each with some of the file's tests (see labtest.main), so that they run side by side.
+# add_lab_test(NAME [slow] [lab] [vlan] [COST SECONDS] [PROCESSORS N] [PARTS N]): tests with
+# the highest COST start first; PROCESSORS is for tests that compute while others wait; with
+# PARTS the test has as many entries, each with some of the file's tests (see labtest.main),
+# which run side by side.
 function(add_lab_test name)
 	cmake_parse_arguments(ARG "slow;lab;vlan" "COST;PROCESSORS;PARTS" "" ${ARGN})
 	set(labels integration)
@@ -153,12 +156,12 @@ add_lab_test(vlan_speed vlan slow COST 70)
 add_lab_test(wire COST 50)
 add_lab_test(wire_faults COST 150)
 add_lab_test(wire_truth COST 25)
-# Rates and times are measured: nothing beside them.
+# These measure rates and times, so they run alone.
 set_tests_properties(integration.vlan_speed integration.quiet PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
-# What was installed last is in one file of the build folder.
+# The list of the last installed files is one file of the build folder.
 set_tests_properties(integration.install integration.report PROPERTIES RESOURCE_LOCK manifest)
-# These keep a processor busy by themselves.
+# Each of these keeps a processor busy.
 add_lab_test(big slow COST 400 PROCESSORS 3)
 add_lab_test(huge slow COST 500 PROCESSORS 3)
 
@@ -177,12 +180,12 @@ if(PORTMAJOR_VLAN)
 	target_link_libraries(tcx_program PRIVATE portmajor_core ${LIBBPF})
 	# For virtual machines: test_vlan_bridges.py.
 	add_executable(send_frames tests/tools/send_frames.c)
-	# Devices of which this says that they filter VLANs.
+	# Makes devices report that they filter VLANs.
 	add_library(vlanfilter MODULE tests/integration/vlanfilter.c)
 	set_target_properties(vlanfilter PROPERTIES C_VISIBILITY_PRESET default)
 endif()
 
-# An MPI program that test_simgrid.py and test_platform.py run, where SimGrid is there.
+# An MPI program that test_simgrid.py and test_platform.py run, if there is SimGrid.
 find_program(SMPICC smpicc)
 if(SMPICC)
 	add_custom_command(OUTPUT simgrid_collective
@@ -194,14 +197,14 @@ else()
 	message(STATUS "no SimGrid: collectives are not compared with it")
 endif()
 
-# add_checked_plugin(NAME SANITIZER LIBRARY): the plugin alone with a sanitizer, in a folder NAME
-# of the build folder, built when integration.NAME is run, which finds the sanitizer's runtime in
-# $PORTMAJOR_LIBRARY.
+# add_checked_plugin(NAME SANITIZER LIBRARY): the plugin, but nothing else, with a
+# sanitizer, in a folder NAME of the build folder. It is built when integration.NAME runs,
+# which finds the sanitizer's runtime in $PORTMAJOR_LIBRARY.
 function(add_checked_plugin name sanitizer library)
 	get_target_property(sources portmajor_plugin SOURCES)
 	add_library(portmajor_${name} MODULE EXCLUDE_FROM_ALL ${sources})
 	set(folders ${core})
-	list(REMOVE_ITEM folders vlan lab) # are no part of it
+	list(REMOVE_ITEM folders vlan lab) # not part of the plugin
 	foreach(folder ${folders})
 		get_target_property(sources pm_${folder} SOURCES)
 		target_sources(portmajor_${name} PRIVATE ${sources})
@@ -231,7 +234,7 @@ if(NOT PORTMAJOR_SANITIZE)
 	set_tests_properties(integration.address PROPERTIES COST 120)
 endif()
 
-# A file that none of these names would never run. (These two: not with a sanitizer.)
+# A file without an entry here would never run. (These two: not with a sanitizer.)
 file(GLOB lab_files CONFIGURE_DEPENDS tests/integration/test_*.py)
 foreach(file ${lab_files})
 	string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${file})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""No cycle of files: `cycles.py OBJECT...` prints those that need each other, by nm.
+"""No cycle of files: `cycles.py OBJECT...` prints files that need each other, by nm.
 
-Of the objects of one library or program, each uses symbols of others; none may use, over
-whatever others, its own.
+Each object of a library or program uses symbols of others; none may use its own, over whatever
+others.
 """
 
 import collections
@@ -26,7 +26,7 @@ def read_symbols(path):
 
 
 def reach(start, uses):
-    """All that a file uses, over whatever others."""
+    """All files that a file uses, over whatever others."""
     seen, rest = set(), [start]
     while rest:
         for other in uses[rest.pop()] - seen:

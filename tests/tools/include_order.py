@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-Is an include against the order of the folders? `include_order.py ROOT FOLDER...`, the folders
-of src/ in their order: a file of one includes headers of itself and of its predecessors; the
-engine and its command see neither VLANs nor the laboratory.
-No two files of the tree have one name.
+Checks includes against the order of the folders: `include_order.py ROOT FOLDER...`, the folders of
+src/ in their order. A file of one may include headers of itself and of its predecessors; the engine
+and its command may include neither VLANs nor the laboratory. No two files of the tree may have the
+same name.
 """
 import collections
 import pathlib
@@ -14,15 +14,15 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*<portmajor/(?:(\w+)/)?(\w+\.h)>', re.M)
 
 
-# What is no folder of the core, and the last one of those that it sees.
+# Folders outside the core, and the last folder that each may include.
 OTHERS = {"src/json": "fabric", "include/portmajor/json": "fabric", "src/cli": "files",
           "plugins/opensm": "files", "plugins/vlan": "vlan"}
-# Where JSON is spoken: the plugin and the commands.
+# Places that use JSON: the plugin and the commands.
 SPEAKS_JSON = re.compile(r"^(src/(\w+/)?cli|src/json|plugins/opensm)/")
 
 
 def check_order(root, folders):
-    """Lines for includes of a later folder, or of none."""
+    """Lines for includes of a later folder, or of an unknown one."""
     places = [(f"{top}/{folder}", folder) for folder in folders
               for top in ("src", "include/portmajor")]
     for place, last in (*places, *OTHERS.items()):
@@ -36,7 +36,7 @@ def check_order(root, folders):
 
 
 def check_names(root):
-    """Lines for names that stand twice; a source and its header are one."""
+    """Lines for repeated names; a source and its header count as one."""
     places = collections.defaultdict(set)
     for top in ("src", "plugins", "include"):
         for path in (root / top).rglob("*.[ch]"):

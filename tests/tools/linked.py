@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-What is in a program? `linked.py PROGRAM WITH WITHOUT...`: it has symbols of the library WITH,
-by which we see that it was not stripped, and none of the others.
+Checks the contents of a program: `linked.py PROGRAM WITH WITHOUT...`: it has symbols of the library
+WITH, which shows that it was not stripped, and none of the others.
 """
 import subprocess
 import sys

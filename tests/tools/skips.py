@@ -4,7 +4,7 @@
 
     skips.py LOG ALLOWED
 
-ALLOWED has a reason a line, and comments after #.
+ALLOWED has a reason in each line, and comments after #.
 """
 
 import pathlib
@@ -16,8 +16,8 @@ def main():
     log, allowed = (pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
                     for path in sys.argv[1:])
     reasons = {line.partition("#")[0].strip() for line in allowed.splitlines()}
-    # As unittest tells of one test, or ctest of a whole one.
-    # What the test printed may stand in between.
+    # unittest's line about one test, or ctest's about a whole one. The test's output may come in
+    # between.
     skipped = re.findall(r"(?m)(?:^|\.\.\. )skipped (['\"])(.*)\1$", log)
     found = sorted({reason for _, reason in skipped} - reasons)
     found += re.findall(r"(?m)^Test (?:Skipped|Not Run)\b.*$", log)

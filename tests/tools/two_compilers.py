@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""All builds compute the same tables: else an upgrade rewrites those of a running subnet.
+"""All builds compute the same tables: otherwise an upgrade would rewrite those of a running subnet.
 
     two_compilers.py PROGRAM OPTION... SOURCE.c...
 
-Builds the program PROGRAM, with these options and sources, by GCC and by Clang as well, and
-compares the plans and the tables of drawn fabrics. Where a table depended on floating point,
-these builds would round in other ways: GCC with x87 registers, Clang with -ffast-math.
-Returns 77 without either compiler. PM_SEED is the first of PM_ROUNDS seeds.
+Builds the program PROGRAM, with these options and sources, by GCC and by Clang, and compares the
+plans and the tables of drawn fabrics. If a table depended on floating point, these builds would
+round in different ways: GCC with x87 registers, Clang with -ffast-math. Returns 77 without either
+compiler. PM_SEED is the first of PM_ROUNDS seeds.
 """
 
 import os
@@ -23,7 +23,7 @@ import tempfile
 SKIPPED = 77
 X87 = ["-mfpmath=387"] if platform.machine() in ("x86_64", "i686") else []
 COMPILERS = {"gcc": ["-O1", *X87], "clang": ["-O3", "-ffast-math"]}
-# With floating point, x87 registers gave other tables there.
+# With floating point, x87 registers gave other tables on this fabric.
 ROUNDED = ["--degrade", "links=5%", "--seed", "804", "xgft", "3", "7,10,6", "1,2,2"]
 
 
@@ -68,7 +68,7 @@ def draw_plan(rand, netlist):
 
 
 def make_tables(program, folder, options):
-    """What the plan says, and its tables."""
+    """The plan's output, and its tables."""
     tables = folder / "tables"
     tables.unlink(missing_ok=True)
     plan = subprocess.run([program, "plan", "-l", *options, "--lfts", tables, folder / "net"],
