@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What benchmarks share. Each of these functions ends the program with exit code 2 when
- * it cannot do its work. */
+/*
+ * Functions that benchmarks share. Each of these functions ends the program with exit
+ * code 2 when it cannot do its work.
+ */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
@@ -14,7 +16,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-#define RATIOS_COUNT false /* this is not the code that is to be fast */
+#define RATIOS_COUNT false /* speed does not matter here */
 #else
 #define RATIOS_COUNT true
 #endif

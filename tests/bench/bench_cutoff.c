@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What it costs to know, after each LFT Set, which pairs of hosts are cut off, beside a
- * walk of all pairs over the same tables (pm_check_paths), 5,832 hosts. CPU time, best
- * of some runs, for each Set by itself. Exit 1 if a Set costs more than a thousandth of
- * the walk.
+ * The cost of knowing, after each LFT Set, the pairs of hosts that are cut off, beside
+ * a walk of all pairs over the same tables (pm_check_paths), 5,832 hosts. CPU time,
+ * best of some runs, for each Set on its own. Exit 1 if a Set costs more than a
+ * thousandth of the walk.
  */
 #include "bench.h"
 
@@ -80,7 +80,7 @@ static uint32_t list_lids(const struct pm_fabric *fabric,
 	return num;
 }
 
-/* Counts after each Set; best[Set] in microseconds gets what is less. */
+/* Counts after each Set; best[Set] in microseconds keeps the lower value. */
 static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      double *best)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What events cost in multicast tables, trees on links, and how long trees take, beside
- * an imitation of OpenSM's own trees: its rule for the root (the first switch with the
- * smallest largest hop count) and for branches (the first port of a shortest path),
- * without its lists and allocations. Sets are exact and the same in every run; OpenSM
- * itself sends all of its blocks, whatever has happened. Exit 1 if a number is out of
- * bounds.
+ * The costs of events in multicast tables, trees on links, and the time that trees
+ * take, beside an imitation of OpenSM's own trees: its rule for the root (the first
+ * switch with the smallest largest hop count) and for branches (the first port of a
+ * shortest path), without its lists and allocations. Sets are exact and the same in
+ * every run; OpenSM itself sends all of its blocks, whatever has happened. Exit 1 if a
+ * number is out of bounds.
  *
  *   bench_multicast [LARGE]     as in struct pm_multicast_config; 0: the default
  */
@@ -302,7 +302,7 @@ static void add(struct range *range, const struct pm_mft_steps *steps)
 		range->longest = steps->longest;
 }
 
-/* Sets from one set of tables to another; switches without links are not sent to. */
+/* Sets from one set of tables to another; switches without links get none. */
 static void transit(struct bench *b, const struct pm_mfts *held,
 		    const struct pm_mfts *wanted, struct range *range)
 {
@@ -345,8 +345,10 @@ static void set_switch(struct bench *b, uint32_t sw, bool usable)
 	}
 }
 
-/* What can fail: a link at a port, a switch, a component. Their number, or what is `item`
- * of them is failed or brought back. */
+/*
+ * The parts that can fail: a link at a port, a switch, a component. Returns their
+ * number, or has number `item` of them fail or return.
+ */
 enum kind {
 	LEAF_LINK,
 	UPPER_LINK,
@@ -388,7 +390,7 @@ static void set_item(struct bench *b, enum kind kind, uint32_t i, bool usable)
 		b->usable[i] = b->usable[b->topology->ports[i].peer] = usable;
 }
 
-/* What a switch without links held is lost: it has rebooted when it is back. */
+/* A switch without links loses its table: it has rebooted when it is back. */
 static struct pm_mfts *keep(const struct bench *b, const struct pm_mfts *after)
 {
 	struct pm_mfts *held = pm_mfts_clone(after);
@@ -435,7 +437,7 @@ static void run_kind(struct bench *b, enum kind kind)
 	print_range(b, "", "back", &back, 0);
 }
 
-/* The last member of a group leaves and comes back. */
+/* The last member of a group leaves and returns. */
 static void run_members(struct bench *b, uint32_t first, uint32_t num, const char *name,
 			uint64_t limit)
 {
@@ -461,7 +463,7 @@ static void run_members(struct bench *b, uint32_t first, uint32_t num, const cha
 
 /* ---- Loads and time ---- */
 
-/* Trees on links: the most and the mean; of OpenSM's masks, or, NULL, of ours. */
+/* Trees on links: the most and the mean; by OpenSM's masks, or, with NULL, by ours. */
 static double print_loads(const struct bench *b, const char *name, const uint16_t *masks)
 {
 	uint32_t num = b->topology->num_switches, links = 0;
@@ -546,7 +548,7 @@ static void compare(struct bench *b)
 	printf("of a first load %.2f ms", time_steps(b, empty));
 	printf(", %u\n", b->steps.num);
 	b->good &= ours_load < their_load;
-	/* Far from what is measured, so that a loaded machine does no harm. */
+	/* Far from the usual value, so that a busy machine does no harm. */
 	if (RATIOS_COUNT && b->num_groups > 1000)
 		b->good &= ours < 0.5 * theirs;
 	pm_mfts_free(empty);
@@ -573,7 +575,7 @@ int main(int argc, char **argv)
 
 		make(&b, &sizes[i], large);
 		print_head(&b);
-		/* That of its own port: the tree keeps the leaf. */
+		/* The block of its own port: the tree keeps the leaf. */
 		run_members(&b, 0, sizes[i].all, "member of all leaves", 1);
 		/* All of a tree: two positions each of 2 leaves, 2 switches, a root. */
 		run_members(&b, sizes[i].all, sizes[i].pairs < 200 ? sizes[i].pairs : 200,

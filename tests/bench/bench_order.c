@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * In which order blocks bring paths back soonest: the rule of order.h beside others, on
- * failures of all kinds. Of each order, the share of the paths lost that are still dead,
- * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
- * better than the rule, or blocks could not be put before others that have to wait.
+ * The order of blocks that restores paths soonest: the rule of order.h beside others,
+ * on failures of all kinds. For each order, the share of the failed paths that are
+ * still dead, as the mean over all Sets; exact, and the same in every run. Exit 1 if
+ * another order is better than the rule, or if blocks could not be put before others
+ * that have to wait.
  */
 #include "bench.h"
 
@@ -130,7 +131,7 @@ static struct pm_cutoff *begin(const struct bench *b)
 	return cutoff;
 }
 
-/* The mean share of the lost paths that are dead after a Set. */
+/* The mean share of the failed paths that are dead after a Set. */
 static double try_order(const struct bench *b, const struct pm_order_block *blocks)
 {
 	struct pm_cutoff *cutoff = begin(b);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What early repair computes for a failed cable, with an aggregation node on each switch
- * beside without these: the CPU time of its steps (view.c, repair.c), as the mean over
- * every n-th cable between switches; no seed, as nothing is random. Exit 1 if all steps
- * together take more than 2.5 times as long with them; the goal of 1.2 is only printed.
+ * The computing time of early repair for a failed cable, with an aggregation node on
+ * each switch and without these: the CPU time of its steps (view.c, repair.c), as the
+ * mean over every n-th cable between switches; no seed, as nothing is random. Exit 1 if
+ * all steps together take more than 2.5 times as long with them; the goal of 1.2 is
+ * only printed.
  *
  *   bench_repair [NETLIST [CABLES]]     without aggregation nodes: those of NETLIST cut
  */
@@ -142,7 +143,7 @@ static struct pm_fabric *read_fabric(void)
 	return fabric;
 }
 
-/* Their switches' ports are free then, as if these had never had them. */
+/* Their switches' ports are free then, as if they had never had any. */
 static void cut_aggregation_nodes(struct pm_fabric *fabric)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++)

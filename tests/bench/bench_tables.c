@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long plans, tables, updates and deltas take, on one core, best of several
- * runs, beside filling and copying as many bytes of fresh memory in the same
- * run. There is no randomness, so no seed. Exit 1 if a ratio is out of bounds.
+ * The time of plans, tables, updates and deltas, on one core, best of several runs,
+ * beside filling and copying as many bytes of fresh memory in the same run. There is no
+ * randomness, so no seed. Exit 1 if a ratio is out of bounds.
  *
  *   bench_tables [RUNS]
  */
@@ -19,8 +19,10 @@ static unsigned int runs = 5;
 struct size {
 	const char *name;
 	struct pm_generate config;
-	/* Goals as agreed, only printed: whole tables as a multiple of the memset, an
-	 * event in ms of a present-day core; 0: none. */
+	/*
+	 * Agreed goals, only printed: whole tables as a multiple of the memset, an
+	 * event in ms of a present-day core; 0: none.
+	 */
 	double whole, event_ms;
 };
 
@@ -59,7 +61,7 @@ static double now_ms(void)
 	return clock_time_ms(CLOCK_MONOTONIC);
 }
 
-/* ---- What is measured: each returns its own milliseconds ---- */
+/* ---- Measurements: each returns its own milliseconds ---- */
 
 static double run_plan(struct bench *bench)
 {
@@ -93,7 +95,7 @@ static double run_memset(struct bench *bench)
 	uint8_t *memory = claim_fresh(bench->bytes);
 
 	memset(memory, 1, bench->bytes);
-	/* The compiler must not see that nobody reads it. */
+	/* The compiler must not see that the memory is not read. */
 	__asm__ volatile("" : : "r"(memory) : "memory");
 	end = now_ms();
 	munmap(memory, bench->bytes);
@@ -256,12 +258,12 @@ static void release(struct bench *bench)
 
 /* ---- Reporting ---- */
 
-/* What is measured, and how often the time of a memset it may take. */
+/* A measurement, and its limit as a multiple of the time of a memset. */
 static const struct {
 	const char *name;
 	double (*run)(struct bench *bench);
 	double most; /* times the memset of the same bytes */
-	bool event;  /* else whole tables, or neither if most is 0 */
+	bool event;  /* otherwise whole tables, or neither if most is 0 */
 } parts[] = {
 	{"memset of as many fresh bytes", run_memset, 0, false},
 	{"memcpy to as many fresh bytes", run_memcpy, 0, false},

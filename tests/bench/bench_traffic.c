@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How fast the packet engine is, as ratios that do not depend on the machine: events per
- * CPU second on a large tree beside a small one, and the CPU time of a high load beside
+ * The speed of the packet engine, as ratios that do not depend on the machine: events
+ * per CPU second on a large tree beside a small one, the CPU time of a high load beside
  * that of a low one, and blocks over cables beside the flit engine's. Exit 1 if one is
- * worse than it is to be.
+ * worse than its limit.
  */
 #include "bench.h"
 
@@ -114,7 +114,7 @@ static struct speed run_once(const struct bench *b, uint32_t load, uint32_t tick
 	return (struct speed){begin, (double)r.events - events, (double)r.hops - hops};
 }
 
-/* The fastest of some. */
+/* The fastest of some runs. */
 static struct speed run(const struct bench *b, uint32_t load, uint32_t ticks)
 {
 	struct speed best = run_once(b, load, ticks);
@@ -175,7 +175,7 @@ static double run_flits(const struct bench *b)
 	return best;
 }
 
-/* Whether a ratio is no worse than it is to be. */
+/* Whether a ratio is within its limit. */
 static bool judge(const char *what, double ratio, double limit, bool least)
 {
 	bool good = least ? ratio >= limit : ratio <= limit;
@@ -217,7 +217,7 @@ static bool measure(void)
 	return good;
 }
 
-/* A machine that does other things as well may need another try. */
+/* A busy machine may need another try. */
 int main(void)
 {
 	for (int tries = 0; tries < 3; tries++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any text gives a host table, and changes that make it of none, or an error with its
- * line. */
+/*
+ * Any text gives a host table, and changes that turn no table into it, or an error with
+ * its line.
+ */
 #include "fuzz.h"
 
 #include <portmajor/files/host_table.h>
@@ -14,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (rc && (rc != -EINVAL || strncmp(err.text, "in:", 3) || table.lines))
 		abort();
-	/* What is a table is changes as well. */
+	/* A table is a list of changes as well. */
 	if (pm_host_changes_parse((const char *)data, size, "in", &changes, &err)) {
 		if (!rc)
 			abort();

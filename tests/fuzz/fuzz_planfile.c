@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Any bytes give a plan or an error; see plan_file.h. The checksum is made right, so
- * that what is behind it is reached.
+ * Any bytes give a plan or an error; see plan_file.h. The checksum is corrected, so
+ * that the code behind it is reached.
  */
 #include "fuzz.h"
 
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rc = pm_plan_file_parse(text, size + 21, "in", &plan, NULL);
 	if ((rc != 0) != (plan == NULL) || (rc && rc != -EBADMSG && rc != -ENOMEM))
 		abort();
-	/* A plan that was taken can be routed. */
+	/* An accepted plan can be routed. */
 	if (plan && !pm_routes_make(plan, &routes, NULL))
 		pm_routes_free(routes);
 	pm_plan_free(plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Any text gives requests that read back the same, or an error; and, as a line that a
- * client sends, changes them as a whole or not at all.
+ * Any text gives requests that read back the same, or an error; and, as a line of a
+ * client, changes them as a whole or not at all.
  */
 #include "fuzz.h"
 

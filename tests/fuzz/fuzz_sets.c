@@ -36,7 +36,7 @@ static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace
 		check(trace->reset[i] < fabric->num_switches);
 }
 
-/* What is written is read again, and costs hosts the same. */
+/* The written file is read again, and has the same cost for hosts. */
 static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
 {
 	const struct pm_lft_trace_file file = {trace, fabric};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs a fuzz target on the files given as arguments, without libFuzzer:
- * `replay FILE...`. Exits with 0 when the target has taken them all, 1 when a file
- * cannot be read or there are none; the target aborts when something is wrong.
+ * Runs a fuzz target on the files given as arguments, without libFuzzer: `replay
+ * FILE...`. Exits with 0 when the target has processed all of them, 1 when a file
+ * cannot be read or there are none; the target aborts at a fault.
  */
 #include "fuzz.h"
 

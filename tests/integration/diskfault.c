@@ -50,7 +50,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
-static char *paths[MAX_FDS]; /* of what is open and counts */
+static char *paths[MAX_FDS]; /* of an open file that counts */
 static bool renamed;	     /* the last call was a rename: the folder counts */
 static unsigned long count;
 
@@ -123,7 +123,7 @@ static void note(const char *call, const char *path)
 	add_line(option("DISKFAULT_LOG"), "%lu %s %s\n", count, call, path);
 }
 
-/* Notes which thread does what. */
+/* Notes the call of a thread. */
 static void touch(const char *call, const char *path)
 {
 	const char *under = option("DISKFAULT_UNDER"),
@@ -136,7 +136,7 @@ static void touch(const char *call, const char *path)
 	add_line(file, "%s %s %s\n", name, call, path);
 }
 
-/* Whether a call is one of those that are slow. */
+/* Whether a call is one of the slow ones. */
 static bool is_named(const char *call)
 {
 	const char *names = option("DISKFAULT_CALLS");
@@ -313,7 +313,7 @@ int rename(const char *from, const char *to)
 	return rc;
 }
 
-/* One of what is not there is nothing that could fail for want of room. */
+/* An operation on a missing file cannot fail for want of room. */
 int unlink(const char *path)
 {
 	touch("unlink", path);

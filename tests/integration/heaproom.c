@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Preloaded into ibdmchk: room behind each block of the heap. It counts the ports of a
- * switch that lead to a host equally well in an array of 50, and writes behind that where
- * a switch has 65 ports.
+ * Preloaded into ibdmchk: room behind each block of the heap. ibdmchk counts the ports
+ * of a switch that lead to a host equally well in an array of 50, and writes behind
+ * that if a switch has 65 ports.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Preloaded into opensm: how long read-write locks are held, shared or exclusively, by
- * the function that has taken them, and what its thread has computed since it released
- * one before. LOCKWATCH_FILE names a file of LOCKWATCH_CALLERS times struct caller, zeros
- * at first, which another process may read and set to zero meanwhile; what is counted
- * just then may be lost. A thread holds one such lock at a time.
+ * Preloaded into opensm: the time that read-write locks are held, shared or
+ * exclusively, by the function that has taken them, and the CPU time of its thread
+ * since it released one before. LOCKWATCH_FILE names a file of LOCKWATCH_CALLERS times
+ * struct caller, zeros at first, which another process may read and set to zero
+ * meanwhile; counts of that moment may be lost. A thread holds one such lock at a time.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static struct {
 	pthread_once_t once;
 } watch = {.naming = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-/* What this thread holds. */
+/* The lock that this thread holds. */
 static _Thread_local struct {
 	pthread_rwlock_t *lock;
 	void *caller;

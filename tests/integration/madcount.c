@@ -54,7 +54,7 @@ enum {
 typedef int send_fn(int, int, void *, int, int, int);
 typedef int recv_fn(int, void *, int *, int);
 
-/* A request, and where it stands. */
+/* A request, and its state. */
 struct request {
 	uint64_t transaction;
 	uint64_t ns; /* of sending; 0: answered, or none */
@@ -222,7 +222,7 @@ static void count_lft_set(struct madcount *c, uint32_t block, uint64_t number,
 /* In libwire.so, where that is loaded. */
 extern bool wire_plugin_sends(void) __attribute__((weak));
 
-/* The plugin looks at the SM's own port once a second: that is on no wire. */
+/* The plugin reads the SM's own port once a second: that crosses no wire. */
 static bool is_own_look(const uint8_t *mad)
 {
 	return mad[MAD_CLASS] == CLASS_SMP_DIRECT && !mad[SMP_HOP_COUNT] &&
@@ -248,7 +248,7 @@ static void count_smp(struct madcount *c, const uint8_t *mad)
 		count(&c->discoveries);
 }
 
-/* What tells a request and its answer from others: attribute and transaction. */
+/* The key of a request and its answer: attribute and transaction. */
 static uint64_t transaction(const uint8_t *mad)
 {
 	uint32_t id;
@@ -258,9 +258,9 @@ static uint64_t transaction(const uint8_t *mad)
 }
 
 /*
- * An SMP that could not be delivered comes back to its sender. If that was a
- * request, so far as it got: it may have become an answer, which got lost. If it was an
- * answer of ours, no request of ours has failed.
+ * An SMP that could not be delivered comes back to its sender, in the state that it had
+ * then: a request may have become an answer, which was lost. If it was an answer of
+ * ours, no request of ours has failed.
  */
 static void note_answer(const uint8_t *mad)
 {
@@ -288,7 +288,7 @@ static void count_trap(struct madcount *c)
 	raise_to(&c->last_trap_ns, now_ns());
 }
 
-/* ---- Late answers, and LFT Sets that are sent again for want of an answer ---- */
+/* ---- Late answers, and LFT Sets that are sent again as no answer came ---- */
 
 static bool is_late(const struct request *request, uint64_t ns)
 {
@@ -374,7 +374,7 @@ static void end_request(struct madcount *c, const uint8_t *mad, bool answered)
 	pthread_mutex_unlock(&lib.lock);
 }
 
-/* As the reader wants it. */
+/* By the reader's wish. */
 static void hold_answer(struct madcount *c, const uint8_t *mad)
 {
 	uint64_t ms = __atomic_load_n(&c->hold_lft_ms, __ATOMIC_RELAXED);

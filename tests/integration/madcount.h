@@ -31,15 +31,15 @@
 #define MADCOUNT_ATTR_SLOTS 65u
 #define MADCOUNT_ATTR_OTHER 64u
 
-/* An answer that takes longer is late: a busy machine let it wait. */
+/* An answer that takes longer is late, because of a busy machine. */
 #define MADCOUNT_LATE_MS 50u
 #define MADCOUNT_ECHOES 64u
 #define MADCOUNT_PATH 64u
 
 /*
- * An LFT Set that may be one sent again: its block and its contents are those of an
- * earlier one with a late answer, or none. The reader, knowing where their directed
- * routes lead, judges whether both went to the same switch.
+ * An LFT Set that may repeat another one: its block and its contents are those of an
+ * earlier one with a late answer, or none. The reader, who knows the ends of their
+ * directed routes, judges whether both went to the same switch.
  */
 struct madcount_echo {
 	uint64_t number; /* of the later one, counted by lft_sets from 1 */
@@ -92,8 +92,10 @@ struct madcount {
 	uint64_t lft_late; /* of these, to LFT Sets */
 	uint64_t lft_lost; /* LFT Sets that came back unanswered, of the timeouts */
 	uint64_t num_echoes;
-	/* The reader may store a time: the next answer to an LFT Set comes so much
-	 * later. */
+	/*
+	 * The reader may store a time: the next answer to an LFT Set is delayed by that
+	 * much.
+	 */
 	uint64_t hold_lft_ms;
 	uint64_t delay_us; /* the reader may store another one at any time */
 

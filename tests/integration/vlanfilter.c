@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libvlanfilter.so, preloaded: all devices have cards that filter VLANs, `rx-vlan-filter:
- * on [fixed]`, as virtio-net has them; the kernel's own devices here have none. What else
- * is asked and told goes to the kernel.
+ * libvlanfilter.so, preloaded: all devices have cards that filter VLANs,
+ * `rx-vlan-filter: on [fixed]`, as virtio-net has them; the kernel's own devices here
+ * have none. All other requests go to the kernel.
  */
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

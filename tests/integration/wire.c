@@ -4,7 +4,7 @@
  *
  * One lock is held from a datagram's arrival here to its end: rules, trace and tables
  * are one sequence. OpenSM's receiver is the only thread that waits in umad_recv; it
- * also does what is due at some time, and so never waits longer than SLICE_MS.
+ * also does the work that is due at some time, and so never waits longer than SLICE_MS.
  */
 
 #include "wire.h"
@@ -33,7 +33,7 @@
 #define KEPT 1024
 #define TRAPS 256
 #define SLICE_MS 4
-/* What has come already is looked at before a question is taken for unanswered. */
+/* Arrived answers are handled before an SMP counts as unanswered. */
 #define GRACE_NS 20000000u
 #define MS 1000000u
 
@@ -46,7 +46,7 @@ struct question {
 	int timeout_ms;
 	int retries; /* left */
 	uint16_t transmissions;
-	bool plugin;  /* has asked, not OpenSM */
+	bool plugin;  /* the sender, not OpenSM */
 	bool faked;   /* the last one */
 	bool changes; /* the node, if it is a Set */
 };
@@ -64,7 +64,7 @@ struct kept {
 	uint8_t value[8];
 };
 
-/* What the rules do with a datagram, beside what they have done. */
+/* The effects of rules on a datagram, beside those that are done. */
 struct fate {
 	uint32_t delay_ms;
 	bool drop, twice, fake, stale;
@@ -77,7 +77,7 @@ static struct {
 	recv_fn *recv;
 	struct wire *shared;
 	int trace; /* -1: none */
-	int agent; /* the last that has sent an SMP */
+	int agent; /* the last sender of an SMP */
 	uint64_t random;
 	uint64_t paused_ns; /* while held, time stands still */
 	struct question questions[QUESTIONS];
@@ -140,7 +140,7 @@ static void lib_init(void)
 	}
 }
 
-/* A thread that is cancelled with the lock would stop all others. */
+/* A thread that is cancelled while it has the lock would stop all others. */
 static int enter(void)
 {
 	int old;
@@ -473,7 +473,7 @@ static bool deliver(void *umad)
 	return true;
 }
 
-/* Whether a port would give this answer to that question; it becomes the port's. */
+/* Whether a port would give this answer to that SMP; the answer becomes the port's. */
 static bool make_true(struct question *q, uint8_t *answer)
 {
 	uint8_t asked[SMP_BYTES];
@@ -491,7 +491,10 @@ static bool make_true(struct question *q, uint8_t *answer)
 	return true;
 }
 
-/* Whether OpenSM gets what has come, now: something that is somebody's. */
+/*
+ * Whether OpenSM gets the datagram that has come, now: it is an answer or a trap for
+ * it.
+ */
 static bool come(int port, int agent, void *umad, int length)
 {
 	uint8_t *mad = umad_get_mad(umad);
@@ -527,7 +530,7 @@ static bool come(int port, int agent, void *umad, int length)
 	return !fate.delay_ms && deliver(umad);
 }
 
-/* Whether OpenSM gets what has come, now. */
+/* Whether OpenSM gets the datagram that has come, now. */
 static bool arrive(int port, int agent, void *umad, int length)
 {
 	enum links_fate fate;
@@ -544,7 +547,9 @@ static bool arrive(int port, int agent, void *umad, int length)
 	return come(port, agent, umad, length);
 }
 
-/* ------------------------------------------------------- what is due at some time */
+/*
+ * ------------------------------------------------------- work that is due at some time
+ */
 
 static int give(const struct packet *p, void *umad, int *length)
 {
@@ -563,7 +568,7 @@ static int end_delays(uint64_t now, void *umad, int *length)
 			i++;
 			continue;
 		}
-		/* Those that are delayed alike keep their order. */
+		/* Equally delayed datagrams keep their order. */
 		lib.num_delayed--;
 		memmove(&lib.delayed[i], &lib.delayed[i + 1],
 			(lib.num_delayed - i) * sizeof(d));
@@ -598,7 +603,7 @@ static int end_questions(uint64_t now, void *umad, int *length)
 	return -1;
 }
 
-/* The LID that a trap is to be made up from next, 0: none. */
+/* The LID of the next trap to be made up, 0: none. */
 static uint16_t next_trap(void)
 {
 	struct wire *w = lib.shared;
@@ -663,7 +668,7 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	int old, ret;
 
 	pthread_once(&lib.once, lib_init);
-	/* Answers and represses of ours go as they are. */
+	/* Our own answers and represses are sent unchanged. */
 	if (!is_smp(umad_get_mad(umad)) || timeout_ms <= 0)
 		return lib.send(portid, agentid, umad, length, timeout_ms, retries);
 	p = make_packet(portid, agentid, umad, length);

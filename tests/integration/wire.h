@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Layout of the file through which libwire.so is told how to treat the management
- * datagrams (SMPs) of a process, and of the trace that it writes.
+ * Layout of the file that tells libwire.so how to treat the management datagrams (SMPs)
+ * of a process, and of the trace that it writes.
  *
- * libwire.so is preloaded below libmadcount.so, which so counts what OpenSM asks for,
- * and in front of libumad2sim.so. It behaves as a kernel and a wire do, not as ibsim:
+ * libwire.so is preloaded below libmadcount.so, which thus counts OpenSM's own
+ * requests, and in front of libumad2sim.so. It behaves like a kernel and a wire, not
+ * like ibsim:
  *
  *  - A question (Get or Set) that nothing answers is sent again as often as OpenSM asked
  *    for, each time after the timeout that it gave; only then does it come back as timed
@@ -13,8 +14,8 @@
  *  - Ports are as real ones, also where ibsim's are not: see wire_truth.h for what they
  *    keep, wire_links.h for their states.
  *
- * Rules say what else happens to single transmissions; a question that is sent again
- * is judged again. All that match are applied, in their order.
+ * Rules describe other effects on single transmissions; each transmission of an SMP is
+ * judged anew. All matching rules are applied, in their order.
  *
  * The process maps the file named by WIRE_FILE at its first datagram. Another process
  * writes rules at any time: it fills a slot at the end, or one that is not on, and
@@ -36,7 +37,7 @@
 #define WIRE_RULES 128u
 #define WIRE_STORM_LIDS 64u
 
-/* What a rule looks at. */
+/* The datagrams that a rule looks at. */
 enum wire_direction {
 	WIRE_REQUEST, /* each transmission of a question of ours */
 	WIRE_ANSWER,  /* an answer to one; method and modifier are the question's */
@@ -51,14 +52,16 @@ enum wire_action {
 	WIRE_FAKE,  /* a Set changes nothing and is acknowledged all the same */
 	WIRE_STALE, /* likewise, and the answer has what the node has */
 	WIRE_HOLD,  /* nothing passes until `released` has reached `held` */
-	/* Answers of a node have what it was set to last, at first value: length bytes of
-	 * data from offset on that are nothing to the simulator. */
+	/*
+	 * A node's answers have the value that was set last, at first `value`: length
+	 * bytes of data from offset on that the simulator does not know.
+	 */
 	WIRE_KEEP,
 };
 
 struct wire_rule {
 	uint64_t guid;	  /* of the node; 0: any */
-	uint64_t skip;	  /* so many that match pass first */
+	uint64_t skip;	  /* matching ones that pass first */
 	uint64_t times;	  /* then so many are acted on; 0: all */
 	uint64_t matches; /* out: those that met the conditions and the chance */
 	uint64_t acted;	  /* out */
@@ -86,7 +89,7 @@ struct wire {
 	uint64_t again;		/* out: of these, sent again */
 	uint64_t timed_out;	/* out: questions given up */
 	uint64_t returned;	/* out: datagrams that the simulator could not deliver */
-	uint64_t surplus;	/* out: answers that nobody waited for any more */
+	uint64_t surplus;	/* out: answers that came after their SMP was given up */
 	uint64_t held;		/* out: how often a rule has held the wire */
 	uint64_t released;
 	uint64_t storm;	     /* traps 128 to make up, in all; only grows */
@@ -97,19 +100,25 @@ struct wire {
 	struct wire_rule rules[WIRE_RULES];
 };
 
-/* WIRE_TRACE, if set, names a file to which such a record is appended for each of these.
+/*
+ * WIRE_TRACE, if set, names a file to which such a record is appended for each of
+ * these.
  */
 enum wire_event {
 	WIRE_ASKED,	/* OpenSM has sent a question */
 	WIRE_ANSWERED,	/* its answer is given to OpenSM */
 	WIRE_TIMED_OUT, /* it is given back to OpenSM */
 	WIRE_TRAPPED,	/* a trap is given to OpenSM */
-	/* A node has answered a Get or Set of an LFT block: data is in its table now.
-	 * What rules do with the answer does not matter. method is the answer's. */
+	/*
+	 * A node has answered a Get or Set of an LFT block: data is in its table now,
+	 * whatever rules do with the answer. method is the answer's.
+	 */
 	WIRE_APPLIED,
-	/* A port has taken a state: by a Set (method), or by a packet (method 0). attr is
-	 * PortInfo, modifier the port, status the state. Links that ibsim's console takes
-	 * down or back do not show here. */
+	/*
+	 * A port has taken a state: by a Set (method), or by a packet (method 0). attr
+	 * is PortInfo, modifier the port, status the state. Links that ibsim's console
+	 * takes down or up do not show here.
+	 */
 	WIRE_STATE,
 };
 

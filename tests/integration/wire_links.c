@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PortInfo Sets, and what follows from them. See wire_links.h. */
+/* PortInfo Sets, and their consequences. See wire_links.h. */
 
 #include "wire_links.h"
 #include "wire_truth.h"
@@ -21,14 +21,13 @@ enum step {
 	STEP_CATCH_UP /* the peer is to be ACTIVE for ibsim as well */
 };
 
-/* A question of the wire's own. */
+/* An SMP of the wire's own. */
 struct own {
-	struct packet packet; /* for whom it is asked: that Set; else what is asked */
+	struct packet packet; /* the Set that causes it; otherwise the SMP itself */
 	struct place place;
 	uint32_t tid;
 	enum step step;
-	bool invalid; /* the Set has a value that the port refuses: it is asked as a Get
-		       */
+	bool invalid; /* the Set has a value that the port refuses: it is sent as a Get */
 	bool behind;  /* the peer is ACTIVE, and ibsim has it in ARMED */
 };
 
@@ -63,7 +62,10 @@ static void put_state(uint8_t *mad, uint8_t state)
 	*at = (uint8_t)((*at & 0xf0) | state);
 }
 
-/* What is enabled matters when a link trains; in ibsim it changed a running one. */
+/*
+ * The enabled width and speed matter when a link trains; in ibsim they changed a
+ * running one.
+ */
 static void keep_trained(uint8_t *set)
 {
 	set[SMP_DATA + PORT_INFO_WIDTH] = 0;
@@ -71,7 +73,7 @@ static void keep_trained(uint8_t *set)
 	set[SMP_DATA + PORT_INFO_SPEED_EXT] &= 0xe0;
 }
 
-/* Sends p as a question of the wire's own; `own` tells what for. */
+/* Sends p as an SMP of the wire's own; `own` has its purpose. */
 static int ask(struct own own, struct packet p)
 {
 	own.tid = OWN_TID | (links.next++ & ~OWN_TID);
@@ -121,7 +123,7 @@ static void wipe_p_keys(const struct packet *to, struct place place)
 	}
 }
 
-/* ibsim takes what comes in this order: the question finds the node wiped. */
+/* ibsim processes SMPs in this order: this one finds the node wiped. */
 static void end_reboot(const struct packet *p, struct place place)
 {
 	struct truth_port had;
@@ -152,7 +154,7 @@ static bool make_peer_get(struct packet *p, struct place at, uint8_t port,
 	if (at.is_switch || !hops)
 		path[++hops] = port;
 	else
-		path[hops--] = 0; /* the way that led to the host, back */
+		path[hops--] = 0; /* the path that led to the host, back */
 	memset(mad + MAD_STATUS, 0, 4);
 	memset(mad + SMP_DATA, 0, SMP_BYTES - SMP_DATA);
 	memcpy(mad + SMP_PATH, path, sizeof(path));
@@ -177,7 +179,7 @@ static void look_at_peer(struct packet p, struct place at, uint8_t port, bool be
 	ask(own, p);
 }
 
-/* What follows from a state that a port has taken. */
+/* The consequences of a state that a port has taken. */
 static void follow_up(const struct own *own, uint8_t state)
 {
 	uint8_t port =
@@ -192,7 +194,7 @@ static void follow_up(const struct own *own, uint8_t state)
 		look_at_peer(own->packet, own->place, port, true);
 	if (state != PORT_DOWN)
 		return;
-	/* Down and back at once, at both ends; the other one tells of it. */
+	/* Down and up at once, at both ends; the other one reports it. */
 	truth_put_ahead(own->place.guid, port, false);
 	truth_put_ahead(peer.guid, peer.port, false);
 	lid = peer.is_switch ? nodes_lid(peer.guid) : 0;
@@ -202,7 +204,7 @@ static void follow_up(const struct own *own, uint8_t state)
 
 /* --------------------------------------------------------------- steps of a Set */
 
-/* The answer that mad is becomes that to the Set. */
+/* Turns mad into the answer to the Set. */
 static enum links_fate answer(struct own *own, uint8_t *mad, unsigned int status)
 {
 	const uint8_t *set = packet_mad(&own->packet);
@@ -257,7 +259,7 @@ static enum links_fate take_state(struct own *own, uint8_t *mad)
 	return LINKS_TAKEN;
 }
 
-/* ibsim takes no ACTIVE while the peer is in INIT. */
+/* ibsim refuses ACTIVE while the peer is in INIT. */
 static enum links_fate take_read(struct own *own, uint8_t *mad)
 {
 	uint8_t port = truth_port_of(own->place, mad);
@@ -316,7 +318,7 @@ int links_send(struct packet *p, int timeout_ms)
 	if (!truth_file() || !place.guid)
 		return wire_pass_on(p, timeout_ms);
 	end_reboot(p, place);
-	/* A Get's M_Key is looked at when it is answered: then the node is known. */
+	/* A Get's M_Key is checked when it is answered: then the node is known. */
 	if (mad[MAD_METHOD] == METHOD_SET && !truth_admits(place, mad))
 		return 0;
 	truth_note(place, mad);

@@ -11,7 +11,7 @@
 
 #define UNICAST_LIDS 0xc000u
 
-/* What a port is wired to; port 0 is the node itself. */
+/* The other end of a port; port 0 is the node itself. */
 struct end {
 	uint64_t guid;
 	struct place peer;
@@ -68,7 +68,7 @@ struct place nodes_peer(uint64_t guid, uint8_t port)
 	return end ? end->peer : (struct place){0};
 }
 
-/* Where so many hops of a directed route lead to. */
+/* The end of so many hops of a directed route. */
 static struct place follow(const uint8_t *mad, unsigned int hops)
 {
 	struct place place = nodes.own;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which node a datagram is for, in libwire.so: learned from answers to NodeInfo, cable by
- * cable, and from LIDs in answers to PortInfo. Under the library's lock.
+ * The destination of a datagram, in libwire.so: learned from answers to NodeInfo, cable
+ * by cable, and from LIDs in answers to PortInfo. Under the library's lock.
  */
 #ifndef PM_TESTS_WIRE_NODES_H
 #define PM_TESTS_WIRE_NODES_H
@@ -17,12 +17,12 @@ struct place {
 	bool is_switch;
 };
 
-/* Takes in what an answer to a question tells. */
+/* Learns from an answer to an SMP. */
 void nodes_learn(const uint8_t *question, const uint8_t *answer);
 
 struct place nodes_where(const void *umad);
 
-/* What is at the other end of a node's port. */
+/* The other end of a node's port. */
 struct place nodes_peer(uint64_t guid, uint8_t port);
 
 /* The directed route by which a node was found last, a path's bytes; hops by *hops. NULL:

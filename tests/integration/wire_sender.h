@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which part of an opensm sends, in libwire.so: the plugin marks the context of each of
- * its own SMPs, whose answers it must tell from OpenSM's.
+ * The part of an opensm that sends, in libwire.so: the plugin marks the context of each
+ * of its own SMPs, as it must distinguish their answers from OpenSM's.
  */
 #ifndef PM_TESTS_WIRE_SENDER_H
 #define PM_TESTS_WIRE_SENDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Management datagrams (SMPs) as the parts of libwire.so have them. Numbers in a datagram
- * are in network order; those that functions here return are not.
+ * Management datagrams (SMPs) for the parts of libwire.so. Numbers in a datagram are in
+ * network order; the results of functions here are not.
  */
 #ifndef PM_TESTS_WIRE_SMP_H
 #define PM_TESTS_WIRE_SMP_H

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bits of a PortInfo that a Set sets, and which ibsim forgets or, in a reboot, keeps. */
+/* Bits of a PortInfo that a Set sets, and that ibsim forgets or, in a reboot, keeps. */
 static const uint8_t remembered[SMP_DATA_BYTES] = {
 	[PORT_INFO_M_KEY] = 0xff,
 	0xff,
@@ -45,7 +45,7 @@ static const uint8_t remembered[SMP_DATA_BYTES] = {
 	[PORT_INFO_SPEED_EXT] = 0x1f,
 };
 
-/* In these a Set of 0 changes nothing. */
+/* For these a Set of 0 changes nothing. */
 static const uint8_t zero_is_nothing[SMP_DATA_BYTES] = {
 	[PORT_INFO_WIDTH] = 0xff,    [PORT_INFO_PHYSICAL_STATE] = 0x0f,
 	[PORT_INFO_SPEED] = 0x0f,    [PORT_INFO_MTU] = 0xf0,
@@ -118,7 +118,7 @@ struct truth *truth_file(void)
 	return truth;
 }
 
-/* With the lock. NULL: there is none, and none is to be made. */
+/* With the lock. NULL: there is none, and none is made. */
 static struct truth_port *find(uint64_t guid, uint8_t port, bool make)
 {
 	uint64_t hash = (guid * 0x100 + port) * 0x9e3779b97f4a7c15u;
@@ -215,7 +215,7 @@ bool truth_admits(struct place place, const uint8_t *question)
 	struct truth_port *port;
 	bool does;
 
-	/* An SMInfo is the subnet managers', not the port's. */
+	/* An SMInfo belongs to the subnet managers, not to the port. */
 	if (!truth || !place.guid || attr_id(question) == ATTR_SM_INFO)
 		return true;
 	lock();
@@ -249,7 +249,10 @@ void truth_set(struct place place, const uint8_t *question)
 	unlock();
 }
 
-/* What was not set since the reboot is as it was delivered, where ibsim has kept it. */
+/*
+ * Values that were not set since the reboot are the default ones, where ibsim has kept
+ * them.
+ */
 static void show_delivered(const struct truth_port *port, uint8_t *data)
 {
 	if (!(port->set[PORT_INFO_OPER_VLS] & 0xf0))
@@ -304,7 +307,7 @@ void truth_show(struct place place, const uint8_t *question, uint8_t *answer)
 	if (!can_reregister(place))
 		return;
 	data[PORT_INFO_CAPABILITIES] |= CAN_REREGISTER;
-	/* Told once: in the answer to the Set that asks for it, and in no other. */
+	/* Sent once: in the answer to the Set with the bit, and in no other. */
 	data[PORT_INFO_TIMEOUT] &= (uint8_t)~REREGISTER;
 	if (question[MAD_METHOD] == METHOD_SET)
 		data[PORT_INFO_TIMEOUT] |=

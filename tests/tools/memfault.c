@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The dynamic linker looks for malloc in the program first, so what is defined here is
- * called by all libraries, libc among them. What it calls in turn is libc's own, or the
- * sanitizer's.
+ * The dynamic linker looks for malloc in the program first, so all libraries, libc
+ * among them, call these functions. They in turn call libc's, or the sanitizer's.
  */
 #include "memfault.h"
 
@@ -124,7 +123,7 @@ EXPORT void free(void *block)
 	REAL(free)(block);
 }
 
-/* The sanitizer has these of its own, which would not come here. */
+/* The sanitizer has these of its own, which would not call the functions here. */
 EXPORT void *reallocarray(void *block, size_t number, size_t size)
 {
 	size_t whole;

@@ -22,12 +22,12 @@ void memfault_begin(const struct memfault *fault);
 uint64_t memfault_end(void);
 
 /*
- * Whether allocations of this thread are spared: they neither count nor fail, as those of
- * a stub. Returns what held before.
+ * Whether allocations of this thread, for example of a stub, are spared: they neither
+ * count nor fail. Returns the value before.
  */
 bool memfault_spare(bool spare);
 
-/* Blocks allocated and not freed by now. Only differences mean anything. */
+/* Blocks that are allocated and not freed. Only differences mean anything. */
 int64_t memfault_live(void);
 
 #endif

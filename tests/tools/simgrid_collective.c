@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A collective operation as an MPI program, for SimGrid's smpirun: its own algorithms,
- * but for linear. `simgrid_collective linear|bcast|allgather|alltoall BYTES`: each
- * process prints how many seconds it took. BYTES are those of the whole, of alltoall
- * those from each process to each other one.
+ * except for linear. `simgrid_collective linear|bcast|allgather|alltoall BYTES`: each
+ * process prints its time in seconds. BYTES are those of the whole, with alltoall those
+ * from each process to each other one.
  */
 #include <mpi.h>
 

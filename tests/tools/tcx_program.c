@@ -68,7 +68,7 @@ static int fill(unsigned int device, enum vlan_hook hook)
 		if (program < 0)
 			return finish(program, "cannot load a program");
 		rc = vlan_tcx_attach(device, hook, program);
-		close(program); /* what is attached stays */
+		close(program); /* attached programs stay */
 	}
 	return finish(rc == -ERANGE ? 0 : rc, "cannot attach it");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tc program as BPF_PROG_TEST_RUN can try it: it neither hands over nor tells a tag
- * that is not in the frame's bytes, so cb[] does; and nothing to compare its cost with.
+ * The tc program as BPF_PROG_TEST_RUN can try it: that neither passes nor reports a tag
+ * that is not in the frame's bytes, so cb[] does; and an empty program to compare its
+ * cost with.
  */
 #include "../../plugins/vlan/vlan.bpf.c"
 
@@ -37,7 +38,7 @@ int try_arrive(struct __sk_buff *skb)
 	return tell(skb, arrive(skb));
 }
 
-/* A frame stays as it is, so that it can be handed over many times. */
+/* A frame stays unchanged, so that it can be passed many times. */
 
 SEC("tc")
 int cost_nothing(struct __sk_buff *skb)

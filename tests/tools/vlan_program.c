@@ -42,7 +42,7 @@ static uint64_t seed;
 		}                                                                        \
 	} while (0)
 
-/* A frame, and what became of it. */
+/* A frame, and its fate. */
 struct frame {
 	uint64_t to, from;
 	uint16_t beside_type, beside_vlan; /* a tag that is not in the bytes; 0: none */
@@ -76,7 +76,7 @@ static void put_in_force(const struct lab *lab)
 	close(fd);
 }
 
-/* What was counted once since the last call. */
+/* The counters that were incremented once since the last call. */
 static enum vlan_count take_count(const struct lab *lab)
 {
 	int processors = libbpf_num_possible_cpus();
@@ -122,7 +122,7 @@ static size_t write_frame(const struct frame *frame, uint8_t *bytes)
 	return FRAME;
 }
 
-/* Hands it over and sets what became of it. */
+/* Passes it to the program and sets its fate. */
 static void run_frame(const struct lab *lab, const char *name, struct frame *frame)
 {
 	uint8_t in[FRAME], out[FRAME + 64], want[FRAME];
@@ -144,7 +144,7 @@ static void run_frame(const struct lab *lab, const char *name, struct frame *fra
 	frame->beside_type = (uint16_t)after.cb[1];
 	frame->beside_vlan = (uint16_t)after.cb[2];
 	frame->counted = take_count(lab);
-	/* Nothing but a tag changes in the bytes. */
+	/* The bytes are unchanged but for a tag. */
 	if (opts.data_size_out != FRAME) {
 		frame->in_type = frame->in_vlan = 0;
 		less = 4;
@@ -226,7 +226,7 @@ static void compare(const struct frame *got, const struct frame *want)
 	exit(1);
 }
 
-/* ---- What is drawn ---- */
+/* ---- Draws ---- */
 
 static uint32_t below(uint32_t count)
 {
