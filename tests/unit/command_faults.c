@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A command with each of its allocations failing alone, and then with all behind it:
- * exit status 3 and a message, or the very output, files and exit status of a run without
- * failures. It is linked into this program, which runs it in a child for each of them.
+ * the result is exit status 3 and a message, or the output, files and exit status of a
+ * run without failures. The command is linked into this program, which runs it in a
+ * child for each allocation.
  */
 #include "command_faults.h"
 #include "memfault.h"
@@ -34,7 +35,7 @@ time_t time(time_t *seconds)
 
 /* ---- One run ---- */
 
-/* What came of it; freed by free_result. */
+/* The result of a run; freed by free_result. */
 struct result {
 	int status; /* of exit, or -1: it ended otherwise */
 	uint64_t allocations;
@@ -42,7 +43,7 @@ struct result {
 	char *out, *err, *file;
 };
 
-/* What the child tells of its memory. */
+/* The child's report on its memory. */
 static struct {
 	uint64_t allocations;
 	int64_t leaked;
@@ -137,7 +138,7 @@ static void free_result(struct result *result)
 	free(result->file);
 }
 
-/* What is wrong with a result, or NULL. */
+/* The fault of a result, or NULL. */
 static const char *judge(const struct result *found, const struct result *wanted,
 			 const struct command_row *row)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Of random tests: what fails is told with the seed that leads there. */
+/* For random tests: a failure is reported with its seed. */
 #ifndef TESTS_EXPECT_H
 #define TESTS_EXPECT_H
 
@@ -13,7 +13,7 @@ static inline void expect_none(uint64_t seed, const char *where, const char *tex
 			 where, text);
 }
 
-/* With the file's seed of the round at hand. */
+/* With the file's seed of the present round. */
 #define EXPECT(condition) expect_none(seed, __func__, (condition) ? NULL : #condition)
 
 #endif

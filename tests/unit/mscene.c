@@ -76,7 +76,7 @@ void mscene_remake(struct mscene *scene)
 
 /* ---- Groups ---- */
 
-/* Puts some places in random order first, without any twice. */
+/* Puts some places in random order first, without repetitions. */
 static uint32_t draw_places(const struct mscene *scene, struct random *random,
 			    uint32_t most, uint32_t *list)
 {

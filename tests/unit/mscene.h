@@ -28,31 +28,33 @@ struct mscene {
 	struct pm_multicast *multicast;
 };
 
-/* Takes over a world. All links are usable, all switches have room for all MLIDs, and
- * there is no group. */
+/*
+ * Takes over a world. All links are usable, all switches have room for all MLIDs, and
+ * there is no group.
+ */
 void mscene_make(struct mscene *scene, struct world *world);
-/* Of a random tree; false: not this time. */
+/* Of a random tree; false: this tree will not do. */
 bool mscene_make_random(struct mscene *scene, struct random *random);
 void mscene_free(struct mscene *scene);
 
-/* Now with scene->capacity and large. */
+/* Applies scene->capacity and large. */
 void mscene_remake(struct mscene *scene);
 
 /* All groups anew, of all kinds: a few members, many, one switch's, all. */
 void mscene_draw_groups(struct mscene *scene, struct random *random);
 void mscene_draw_members(struct mscene *scene, struct random *random, uint32_t group);
 
-/* A link fails or comes back, both ends; or all links of a switch. */
+/* A link fails or returns, at both ends; or all links of a switch. */
 void mscene_set_link(struct mscene *scene, uint32_t port, bool usable);
 void mscene_set_switch(struct mscene *scene, uint32_t sw, bool usable);
-/* Links, a switch or a component, failed or back. */
+/* Links, a switch or a component, which fail or return. */
 void mscene_draw_event(struct mscene *scene, struct random *random);
 void mscene_set_all_links(struct mscene *scene);
 
 /* Tables of all groups with the links that are usable; the caller frees them. */
 struct pm_mfts *mscene_route(struct mscene *scene, struct pm_group_tree *trees);
 
-/* Whether both are the same for one MLID, or, 0, for all. */
+/* Whether both are equal for one MLID, or, with 0, for all. */
 bool mscene_same(const struct mscene *scene, const struct pm_mfts *a,
 		 const struct pm_mfts *b, uint16_t mlid);
 

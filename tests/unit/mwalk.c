@@ -19,8 +19,10 @@ static const char *log_line(const struct mwalk *walk, uint16_t mlid, uint32_t fr
 	return text;
 }
 
-/* A copy comes into a switch by a port, and leaves by others; those that come into
- * switches are added to the queue. A port that has one twice, or PM_NONE. */
+/*
+ * A copy enters a switch by a port, and leaves by others; copies that enter switches
+ * are added to the queue. Returns a port with a second copy, or PM_NONE.
+ */
 static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in,
 		      uint8_t *visited, uint8_t *received, uint32_t *queue, uint32_t *num)
 {

@@ -12,7 +12,7 @@
 #define CROSSING 11
 #define MAX_PATH 16
 
-/* A world with its hosts, and what is tried there. */
+/* A world with its hosts, and the run to be tried. */
 struct lab {
 	struct world world;
 	uint8_t *tables; /* the world's, or others */
@@ -84,7 +84,7 @@ static inline void begin_star(struct lab *lab)
 	assert_int_equal(lab->num_hosts, 4);
 }
 
-/* Four switches in a ring with hosts: all traffic goes round one way, by ports 2. */
+/* Four switches in a ring with hosts: all traffic goes in one direction, by ports 2. */
 static inline void begin_ring_of(struct lab *lab, const char *drawing)
 {
 	*lab = (struct lab){.world = {.fabric = recipe_draw(drawing), .stride = 64}};
@@ -146,14 +146,14 @@ static inline uint32_t end_of(const struct lab *lab)
 	return lab->config.warmup + lab->config.batch * lab->config.batches + 1;
 }
 
-/* All of a run but finish(). */
+/* A whole run except for finish(). */
 static inline void start_to_end(struct lab *lab)
 {
 	start(lab);
 	run_to(lab, end_of(lab));
 }
 
-/* All of it; lab->r has no arrays then. */
+/* A whole run; lab->r has no arrays then. */
 static inline void run(struct lab *lab)
 {
 	start_to_end(lab);
@@ -161,7 +161,7 @@ static inline void run(struct lab *lab)
 	finish(lab);
 }
 
-/* Outputs from a host to another, the host's own first; how many. */
+/* Outputs from a host to another, the host's own first; returns their number. */
 static inline uint32_t find_path(const struct lab *lab, uint32_t from, uint32_t to,
 				 uint32_t *path)
 {

@@ -139,7 +139,7 @@ unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node)
 	return 0;
 }
 
-/* Nodes first, then cables; there[] and has[] say which. */
+/* Nodes first, then cables; only those with there[] and has[]. */
 static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 			       const bool *has, struct random *random)
 {
@@ -177,7 +177,7 @@ static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 	return fabric;
 }
 
-/* A host without its cable is no part of a fabric that somebody discovers. */
+/* A host without its cable is not in a discovered fabric. */
 static bool is_adrift(const struct recipe *recipe, uint32_t node)
 {
 	if (recipe->nodes[node].type == PM_SWITCH)
@@ -475,7 +475,7 @@ static void drop_switch(struct recipe *recipe, uint32_t sw)
 	recipe->num_links = kept;
 }
 
-/* A leaf that nobody uses yet. */
+/* A leaf without hosts yet. */
 static void drop_hosts_of(struct recipe *recipe, uint32_t sw)
 {
 	uint32_t kept = 0;
@@ -531,7 +531,7 @@ static void add_upper_host(struct recipe *recipe, struct random *random,
 		recipe_add_host(recipe, sw, port);
 }
 
-/* What makes real fabrics differ from complete trees. */
+/* The differences of real fabrics from complete trees. */
 static void add_flaws(struct recipe *recipe, struct random *random)
 {
 	uint32_t switches = count_switches(recipe);
@@ -559,7 +559,7 @@ static void add_flaws(struct recipe *recipe, struct random *random)
 
 /* ---- Roles ---- */
 
-/* In trees of a hundred, where the environment does not say. */
+/* Percentage of trees, without the environment variable. */
 #define USUAL_ROLES 30
 
 /* An end node of so many ports, with room for the GUIDs of three. */
@@ -573,14 +573,17 @@ static uint32_t add_end_node(struct recipe *recipe, enum pm_node_type type,
 			       name);
 }
 
-/* Joins a port of an end node to a new port of a switch, or to none if that has 254. */
+/*
+ * Joins a port of an end node to a new port of a switch, or to none if the switch has
+ * 254.
+ */
 static void attach(struct recipe *recipe, uint32_t sw, uint32_t node, unsigned int port)
 {
 	if (recipe->nodes[sw].num_ports < PM_MAX_PORTS)
 		recipe_add_link(recipe, sw, ++recipe->nodes[sw].num_ports, node, port);
 }
 
-/* The device ID alone, the description alone, or both tell what it is. */
+/* The device ID alone, the description alone, or both identify it. */
 static void add_aggregation_nodes(struct recipe *recipe, struct random *random,
 				  uint32_t nodes)
 {
@@ -601,7 +604,7 @@ static void add_aggregation_nodes(struct recipe *recipe, struct random *random,
 	}
 }
 
-/* A switch above the leaves; PM_NONE if there is none or bad luck. */
+/* A switch above the leaves; PM_NONE if there is none or the draw fails. */
 static uint32_t random_upper(const struct recipe *recipe, struct random *random,
 			     uint32_t nodes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Recipes for fabrics: lists of nodes and cables of which some may be away, so
- * that the same network can be built whole, broken, grown, and in any order.
+ * Recipes for fabrics: lists of nodes and cables, some of which may be absent, so that
+ * the same network can be built whole, broken, grown, and in any order.
  */
 #ifndef TESTS_RECIPE_H
 #define TESTS_RECIPE_H
@@ -20,7 +20,8 @@ uint32_t random_below(struct random *random, uint32_t below);
 uint32_t random_range(struct random *random, uint32_t low, uint32_t high);
 bool random_chance(struct random *random, uint32_t percent);
 
-/* The number in an environment variable, as PM_SEED, or, where there is none, the usual.
+/*
+ * The number in an environment variable, such as PM_SEED, or `usual` if it is not set.
  */
 uint64_t from_environment(const char *variable, uint64_t usual);
 
@@ -30,8 +31,8 @@ struct recipe_node {
 	unsigned int num_ports;
 	unsigned int level; /* switches: as drawn, 0 for the lowest */
 	bool away;
-	bool built;	 /* was there in a fabric that was built */
-	uint16_t device; /* 0: not known */
+	bool built;	 /* was present in a fabric that was built */
+	uint16_t device; /* 0: unknown */
 	char name[40];
 };
 
@@ -49,7 +50,7 @@ struct recipe {
 
 void recipe_free(struct recipe *recipe);
 
-/* Adds a node; all functions here end the program without memory. */
+/* Adds a node; all functions here end the program if memory runs out. */
 uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t guid,
 			 unsigned int num_ports, unsigned int level, const char *name);
 void recipe_add_link(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
@@ -57,19 +58,21 @@ void recipe_add_link(struct recipe *recipe, uint32_t a, unsigned int port_a, uin
 /* Adds a host with one port, called h<number of its node>. */
 uint32_t recipe_add_host(struct recipe *recipe, uint32_t sw, unsigned int port);
 
-/* Whether a cable is there, and so are both of its nodes. */
+/* Whether a cable and both of its nodes are present. */
 bool recipe_has_link(const struct recipe *recipe, uint32_t link);
 
-/* The lowest port of this node without a cable, away or not; 0 if there is none. */
+/*
+ * The lowest port of this node without a cable, present or absent; 0 if there is none.
+ */
 unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node);
 
 /*
- * Builds and seals what is there and marks it as seen. With order, nodes and
+ * Builds and seals the present parts and marks them as seen. With order, nodes and
  * cables are added in random order.
  */
 struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order);
 
-/* Everything that was ever seen, in one fabric. */
+/* All parts that were ever seen, in one fabric. */
 struct pm_fabric *recipe_build_whole(const struct recipe *recipe);
 
 /*
@@ -79,7 +82,7 @@ struct pm_fabric *recipe_build_whole(const struct recipe *recipe);
  */
 struct pm_fabric *recipe_draw(const char *text);
 
-/* How many of each thing there may be in a random tree. */
+/* The largest numbers of parts in a random tree. */
 struct recipe_limits {
 	uint32_t switches, hosts;
 };
@@ -94,11 +97,11 @@ void recipe_random(struct recipe *recipe, struct random *random,
 		   const struct recipe_limits *limits);
 
 /*
- * Some of what real fabrics have beside hosts of one port on leaves, drawn at random with
- * the ports that it needs: aggregation nodes on all switches, service nodes and routers
- * on upper ones, hosts on all switches of an upper level, hosts with a port on two
- * leaves. Does so in as many of a hundred trees as the environment variable PM_ROLES
- * says, and else draws nothing: recipe_random() ends with this.
+ * Some ports of real fabrics beside hosts of one port on leaves, drawn at random with
+ * the ports that they need: aggregation nodes on all switches, service nodes and
+ * routers on upper ones, hosts on all switches of an upper level, hosts with a port on
+ * two leaves. Draws them in the percentage of trees in the environment variable
+ * PM_ROLES, and nothing in the others: recipe_random() ends with this.
  */
 void recipe_random_roles(struct recipe *recipe, struct random *random);
 
@@ -124,7 +127,7 @@ void recipe_add_director(struct recipe *recipe, const struct recipe_director *sh
 
 /*
  * Pods of two levels; each upper switch has a cable to every top switch: one that loses
- * its way down to a leaf can send up and have it come down beside itself.
+ * its path down to a leaf can send up, and packets come down beside it.
  */
 struct recipe_meshed {
 	unsigned int pods, leaves, middles; /* the latter of each pod */

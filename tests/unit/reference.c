@@ -52,7 +52,10 @@ static unsigned int count_said(const struct pm_fabric *topology, uint32_t sw)
 	return hosts;
 }
 
-/* Whether it has hosts, and no neighbour so many that it could be a spine with some. */
+/*
+ * Whether it has hosts, and no neighbour with so many that it could be a spine with
+ * some.
+ */
 static bool is_leaf(const struct pm_fabric *topology, uint32_t sw)
 {
 	unsigned int mine = count_said(topology, sw);
@@ -67,7 +70,7 @@ static bool is_leaf(const struct pm_fabric *topology, uint32_t sw)
 	return mine != 0;
 }
 
-/* Marks what hangs together with switches that have hosts and a level. */
+/* Marks the switches that are connected with switches that have hosts and a level. */
 static void mark_connected(const struct pm_fabric *whole, const uint8_t *level,
 			   uint8_t *mark)
 {
@@ -134,7 +137,7 @@ const char *reference_levels(const struct pm_fabric *whole, const struct pm_plan
 	return text;
 }
 
-/* Everything that can be reached from (from, gone down), into visited[switch][2]. */
+/* All that can be reached from (from, gone down), into visited[switch][2]. */
 static void search(const struct reference *reference, uint32_t from, int gone_down,
 		   uint8_t *visited, uint32_t *stack)
 {
@@ -287,7 +290,7 @@ static const char *follow(const struct packet *packet, uint32_t from)
 	return FAULT("LID %u from %s loops", packet->lid, name_of(packet, from));
 }
 
-/* Marks the switches that cables join with one, in whatever way. */
+/* Marks the switches that cables join with one, over any path. */
 static void find_connected(const struct reference *reference, uint32_t to,
 			   uint8_t *connected)
 {
@@ -328,7 +331,7 @@ static bool has_detours(const struct reference_tables *tables, uint32_t place)
 				    tables->plan->topology->ports[place].num == 0));
 }
 
-/* Whether a packet gets there, whichever way it goes. */
+/* Whether a packet gets there, over any path. */
 static const char *arrives(const struct packet *packet, uint32_t from)
 {
 	uint32_t sw = from;
@@ -366,7 +369,7 @@ static uint32_t find_turn(const struct packet *packet, uint32_t from)
 	return PM_NONE;
 }
 
-/* It answers all end ports, and with detours between switches service ports do. */
+/* It answers all end ports, and with detours between switches also service ports. */
 static bool has_manager(const struct reference_tables *tables)
 {
 	return tables->detours &&
@@ -381,9 +384,9 @@ static bool leads_to_aggregation(const struct packet *packet)
 }
 
 /*
- * Entries that should say nothing do so. Some lead to a slot all the same, to aggregation
- * nodes only where end ports are above the leaves: all of these turn up at one switch,
- * the hub, or above it; or anywhere if detours are asked for.
+ * Entries for LIDs without a path are PM_LFT_KEEP. Some lead to a slot all the same, to
+ * aggregation nodes only where end ports are above the leaves: all of these turn up at
+ * one switch, the hub, or above it; or anywhere with detours for switches.
  */
 static const char *check_kept(const struct packet *packet, uint32_t from, uint8_t *hubs)
 {
@@ -597,7 +600,9 @@ static const char *check_planes(const struct pm_plan *plan)
 	return NULL;
 }
 
-/* On every leaf the used slots of a kind are assigned to its planes as evenly as can be.
+/*
+ * On every leaf the used slots of a kind are assigned to its planes as evenly as
+ * possible.
  */
 static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 {
@@ -666,12 +671,14 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 
 		if (place == PM_NONE)
 			continue;
-		/* Aggregation nodes, and beside them or with LMC switches, have what
-		 * others leave. */
+		/*
+		 * Aggregation nodes, and beside them or with LMC switches, have the
+		 * LIDs that others leave.
+		 */
 		anywhere = ((plan->lmc || aggregation) &&
 			    !plan->topology->ports[place].num) ||
 			   plan->topology->ports[place].host == PM_AGGREGATION;
-		/* What had no plane in the old plan may have been given one. */
+		/* A place without a plane in the old plan may have been given one. */
 		if (run_of[lid] == PM_NONE ||
 		    (!grown && !anywhere &&
 		     plan->runs[run_of[lid]].plane != plan->plane[place]))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is right, found slowly: reachability and the way of every
- * packet, from the fabric alone. Shares no code and no idea with the core, other
- * than the definitions in its headers.
+ * A slow reference: reachability and the path of every packet, from the fabric alone.
+ * Shares no code and no idea with the core, except the definitions in its headers.
  */
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
@@ -19,14 +18,14 @@ struct reference {
 };
 
 /*
- * Looks at the levels that a plan gave to switches of a whole fabric, the same switches:
- * where these count from the leaves, a switch with end ports and no neighbour with twice
- * as many is one; and whatever hangs together with leaves has a level, and a cable to a
- * switch of the next level up or down. NULL if so.
+ * Checks the levels that a plan gave to switches of a whole fabric, the same switches:
+ * where these count from the leaves, a switch with end ports and no neighbour with
+ * twice as many is a leaf; and all switches connected with leaves have a level, and a
+ * cable to a switch of the next level up or down. NULL if so.
  */
 const char *reference_levels(const struct pm_fabric *whole, const struct pm_plan *plan);
 
-/* What can be reached in the fabric of now, borrowed, with the levels of a plan. */
+/* Reachability in the fabric `now`, borrowed, with the levels of a plan. */
 void reference_make(struct reference *reference, const struct pm_plan *plan,
 		    const struct pm_fabric *now);
 void reference_free(struct reference *reference);
@@ -44,23 +43,22 @@ struct reference_tables {
 };
 
 /*
- * Follows every LID from every switch. NULL if every LID that has an
- * up-then-down path gets to its place on such a path, and every LID with detours
- * from wherever cables lead to it; else what is wrong (in static memory). With `exact`,
- * entries for LIDs without a path and for LIDs that belong to no place must be
- * PM_LFT_KEEP too.
+ * Follows every LID from every switch. NULL if every LID with an up-then-down path gets
+ * to its place on such a path, and every LID with detours from all switches that cables
+ * join to it; else the fault (in static memory). With `exact`, entries for LIDs without
+ * a path and for LIDs that belong to no place must be PM_LFT_KEEP, too.
  */
 const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact);
 
-/* How many (switch, LID of a port in `now`) pairs a path joins. */
+/* The number of (switch, LID of a port in `now`) pairs that a path joins. */
 uint64_t reference_count_pairs(const struct reference *reference,
 			       const struct pm_plan *plan, bool from_all);
 
 /*
- * Looks at a plan by itself: LIDs owned once, all places known, runs that do not
- * overlap and begin where they should, planes that lead to their places, slots
- * assigned evenly on every leaf (unless grown). NULL if it is right.
+ * Checks a plan alone: LIDs owned once, all places known, runs that do not overlap and
+ * begin at the right LIDs, planes that lead to their places, slots assigned evenly on
+ * every leaf (unless grown). NULL if it is right.
  */
 const char *reference_plan(const struct pm_plan *plan, bool grown);
 

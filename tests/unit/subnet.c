@@ -23,7 +23,7 @@
 #define MOST_LOG 65536
 #define WORK_MS 100 /* between two rounds of the repairer */
 
-/* Ours in guid2lid. */
+/* The entry of guid2lid for one of ours. */
 struct owner {
 	uint64_t guid; /* 0: none */
 	uint16_t low, high;
@@ -35,7 +35,7 @@ static struct {
 	osm_node_t *nodes[SUBNET_NODES]; /* as in the fabric */
 	osm_switch_t switches[SUBNET_NODES];
 	osm_port_t ports[SUBNET_NODES];
-	uint8_t held[SUBNET_NODES][SUBNET_LFT]; /* what a switch really has */
+	uint8_t held[SUBNET_NODES][SUBNET_LFT]; /* the real table of a switch */
 	bool down[SUBNET_NODES * 16];		/* [port of the fabric] */
 	uint32_t refusals[SUBNET_NODES];	/* [switch] subnet_refuse_blocks */
 	uint32_t silences[SUBNET_NODES];	/* [switch] subnet_refuse_questions */
@@ -76,7 +76,7 @@ double __wrap_clock_ms(void);
 void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms);
 void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms);
 
-/* A disk that is as fast as this needs no waiting for. */
+/* A disk as fast as this one is never waited for. */
 int __wrap_fsync(int fd)
 {
 	return 0;
@@ -209,7 +209,7 @@ struct control *__wrap_control_start(struct worker *writer)
 	return (struct control *)&fake;
 }
 
-/* Until then a request may come, of which the writer is told. */
+/* Until then a request may come, which wakes the writer. */
 void __wrap_control_stop(struct control *control)
 {
 	if (control)
@@ -261,7 +261,7 @@ void __wrap_control_publish(struct control *control, json_t *requests, json_t *s
 		struct control_request *request = completed;
 
 		completed = request->next;
-		/* Without memory for the state nothing is known. */
+		/* Without memory for the state its content is unknown. */
 		if (strstr(request->reason.text, "memory") ||
 		    strstr(request->reason.text, "not seen the fabric")) {
 			if (fake.sweep)
@@ -475,7 +475,7 @@ static uint32_t number_of(ib_net64_t guid)
 	return node;
 }
 
-/* Of what the test has the plugin alone ask for. */
+/* An SMP of the plugin's that the test itself requests. */
 #define OSM_HANDLER(name)                                                                \
 	void name(void *sm, void *data);                                                 \
 	void name(void *sm, void *data)                                                  \
@@ -493,7 +493,7 @@ OSM_HANDLER(osm_vla_rcv_process)
 OSM_HANDLER(osm_mft_rcv_process)
 OSM_HANDLER(osm_trap_rcv_process)
 
-/* No trap is taken from OpenSM, and nothing comes back. */
+/* OpenSM gets all traps, and no SMP comes back. */
 ib_api_status_t osm_resp_send(osm_sm_t *sm, const osm_madw_t *madw, ib_net16_t status,
 			      const uint8_t *payload)
 {
@@ -645,7 +645,7 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 		.method = IB_MAD_METHOD_SET, .attr_id = attr, .attr_mod = modifier};
 
 	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
-	if (attr == IB_MAD_ATTR_SWITCH_INFO) { /* OpenSM's own handler has the answer */
+	if (attr == IB_MAD_ATTR_SWITCH_INFO) { /* OpenSM's own handler gets the answer */
 		subnet_mcast_set_info((const ib_switch_info_t *)data,
 				      number_of(context->si_context.node_guid));
 		return IB_SUCCESS;
@@ -659,7 +659,7 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 
 /* ---- Files ---- */
 
-/* In memory, where there is such a place: thousands of small files are made. */
+/* In memory, if possible: thousands of small files are made. */
 #define FOLDER "/portmajor-subnet-XXXXXX"
 
 static char folder[sizeof("/dev/shm" FOLDER)];
@@ -992,7 +992,7 @@ static bool is_taken(uint16_t lid)
 	return false;
 }
 
-/* OpenSM's LID manager: what guid2lid says, or the lowest that is free. */
+/* OpenSM's LID manager: the LID in guid2lid, or the lowest free one. */
 static void assign_lids(void)
 {
 	cl_ptr_vector_t *lids = &fake.osm.subn.port_lid_tbl;
@@ -1018,7 +1018,7 @@ static void assign_lids(void)
 	}
 }
 
-/* OpenSM sends what differs from its record, and what is marked. */
+/* OpenSM sends blocks that differ from its record, and all of marked switches. */
 static void send_blocks(osm_switch_t *sw, uint8_t *held)
 {
 	for (size_t at = 0; at <= sw->max_lid_ho; at += IB_SMP_DATA_SIZE)
@@ -1178,7 +1178,7 @@ uint64_t subnet_tables(void)
 		      fake.fabric->num_switches * sizeof(fake.held[0]));
 }
 
-/* Whether a host's packets get to another one; hashes the ports that they take. */
+/* Whether a host's packets get to another one; hashes the ports on their path. */
 static bool follow(uint32_t from, uint32_t to, uint64_t *paths)
 {
 	const struct pm_fabric *fabric = fake.fabric;
@@ -1262,7 +1262,7 @@ void subnet_note_reached(bool reached[SUBNET_NODES][SUBNET_NODES])
 			reached[a][b] = a == b || is_reached(a, b);
 }
 
-/* The switch that a switch sends a LID's packets to, or PM_NONE. */
+/* The switch to which a switch sends a LID's packets, or PM_NONE. */
 static uint32_t next_switch(uint32_t sw, uint32_t lid)
 {
 	uint8_t out = fake.held[sw][lid];

@@ -9,7 +9,7 @@
 #define MOST_BLOCKS (MLIDS / PM_MFT_BLOCK)
 #define GROUPS 8
 #define MEMBERS 8
-#define ABOVE (PM_MLID_FIRST - 1) /* a MulticastFDBTop that passes nothing */
+#define ABOVE (PM_MLID_FIRST - 1) /* a MulticastFDBTop that passes no MLID */
 
 static struct {
 	const struct pm_fabric *fabric;
@@ -304,7 +304,7 @@ bool subnet_mcast_has_entries(uint16_t mlid)
 	return false;
 }
 
-/* What packets meet. */
+/* The tables on the path of packets. */
 static struct pm_mfts *read_tables(const struct pm_fabric *topology)
 {
 	struct pm_mfts *tables = pm_mfts_new(topology);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What unit tests include: cmocka, with what its header needs, and common headers of
- * libc. */
+/*
+ * Headers for unit tests: cmocka, with the headers that it needs, and common headers of
+ * libc.
+ */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -16,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* cmocka and stand-ins of other functions have parameters that a test may not need. */
+/* cmocka and stand-ins for other functions have parameters that a test may not need. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

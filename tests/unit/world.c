@@ -131,7 +131,10 @@ void world_free(struct world *world)
 	memset(world, 0, sizeof(*world));
 }
 
-/* Cuts one cable or all (port 0) of every node that matches; how many nodes did. */
+/*
+ * Cuts one cable or all (port 0) of every node that matches; returns the number of
+ * nodes.
+ */
 static unsigned int cut(struct pm_fabric *fabric, const char *pattern, unsigned int port)
 {
 	unsigned int found = 0;
@@ -177,7 +180,7 @@ void world_update(struct world *world, const struct pm_fabric *now)
 	pm_routes_update(world->routes, world->usable, &world->detours);
 }
 
-/* Whether a switch has a cable; one without gets nothing any more. */
+/* Whether a switch has a cable; a switch without one gets no Sets any more. */
 static bool has_link(const struct world *world, uint32_t sw)
 {
 	const struct pm_node *n = &world->plan->topology->nodes[sw];

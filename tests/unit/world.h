@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fabric with its plan and tables, and what tests do with it. Everything here
+ * A fabric with its plan and tables, and operations of tests on it. Everything here
  * fails the running cmocka test when it cannot do its work.
  */
 #ifndef TESTS_WORLD_H
@@ -32,8 +32,10 @@ struct pm_fabric *world_director(unsigned int leaves);
 void world_make(struct world *world, struct pm_fabric *fabric, enum pm_lid_order order);
 void world_make_with(struct world *world, struct pm_fabric *fabric,
 		     const struct pm_plan_config *config);
-/* Of a tree drawn at random, with a host and a plan; false: not this time. The caller
- * frees the recipe. */
+/*
+ * Of a tree drawn at random, with a host and a plan; false: this tree will not do. The
+ * caller frees the recipe.
+ */
 bool world_make_random(struct world *world, struct random *random, struct recipe *recipe);
 void world_free(struct world *world);
 
@@ -41,25 +43,30 @@ void world_free(struct world *world);
 void world_set_lids(struct pm_fabric *fabric, const struct pm_plan *plan);
 
 /*
- * A copy of the fabric without what is named: NAME, all cables of a node, or
- * NAME:PORT, one cable; NAME may be a pattern; several with blanks between. The
- * caller frees it.
+ * A copy of the fabric without the named parts: NAME, all cables of a node, or
+ * NAME:PORT, one cable; NAME may be a pattern; several with blanks between. The caller
+ * frees it.
  */
 struct pm_fabric *world_without(const struct world *world, const char *failure);
 
-/* Updates the tables for a fabric that has nothing new. */
+/* Updates the tables for a fabric without new parts. */
 void world_update(struct world *world, const struct pm_fabric *now);
 
-/* A copy of all tables as they are; the caller frees it. */
+/* A copy of all present tables; the caller frees it. */
 uint8_t *world_tables(const struct pm_routes *routes, uint32_t num_switches);
 
-/* What differs between the whole fabric's tables and the present ones. */
+/* The differences between the whole fabric's tables and the present ones. */
 struct pm_delta world_delta(const struct world *world);
 
-/* Updates the tables for a failure; what it costs the switches not lost themselves. */
+/*
+ * Updates the tables for a failure; returns its cost for the switches that have not
+ * failed.
+ */
 struct pm_delta world_fail(struct world *world, const char *failure);
 
-/* The same with a look at the fabric left, by pm_check_paths from all switches. */
+/*
+ * The same with a check of the remaining fabric, by pm_check_paths from all switches.
+ */
 struct pm_check_paths world_paths(const struct world *world, const struct pm_fabric *now);
 void world_assert_sound(const struct world *world, const struct pm_fabric *now);
 struct pm_check_credits world_credits(const struct world *world,
