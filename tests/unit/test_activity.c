@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is noted of phases, repairs and balance, in the document and as metrics. */
+/* Notes about phases, repairs and balance, in the document and as metrics. */
 #include "unit.h"
 
 #include "io/activity.h"
@@ -84,7 +84,7 @@ static void test_noted(void **state)
 	static const struct state_repair_time times[] = {
 		{PHASE_DISCOVERY, 4.5, 10.0},
 		{PHASE_DISCOVERY, 1.5, 12.0},
-		{PHASE_DISCOVERY, -1.0, 99.0}, /* nothing was sent */
+		{PHASE_DISCOVERY, -1.0, 99.0}, /* no block was sent */
 		{PHASE_LINKS, 0.0, 0.5},
 	};
 	static const struct state_balance balance = {5000000000, 200, 7, true, 150};

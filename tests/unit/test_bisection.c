@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bisections, and ways through fabrics: by hand, and against what ways have to be. */
+/*
+ * Bisections, and paths through fabrics: by hand, and against the properties of paths.
+ */
 #include "packet_world.h"
 
 #include <portmajor/lab/bisection.h>
@@ -57,7 +59,7 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 	};
 }
 
-/* Pairings as they are tried; their rates are computed once more. */
+/* The tried pairings; their rates are computed once more. */
 #define MOST_SENDERS 32
 #define MOST_PAIRINGS 128
 
@@ -142,7 +144,7 @@ static void assert_sums(const struct pm_bisection_rates *found, const double *su
 	assert_int_equal(found->worst, wanted.worst);
 }
 
-/* Each pairing is told of: all shifts of a half, and those drawn. */
+/* Each pairing is reported: all shifts of a half, and the drawn ones. */
 static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *path)
 {
 	uint32_t tried = 0, half = s->lab.num_hosts / 2;
@@ -242,8 +244,10 @@ static void test_by_priority(void **state)
 	for (uint32_t h = 0; h < 4; h++)
 		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
 	assert_rates(bisect(&s, pm_packet_path_by_vlan), 2, 2, 2);
-	/* h0 and the last one decide, and are in the same VLAN: straight, h0 to h2 and h1
-	 * to h3, both go there; shifted, h0 to h3 alone. */
+	/*
+	 * h0 and the last one decide, and are in the same VLAN: straight, h0 to h2 and
+	 * h1 to h3, both use it; shifted, only h0 to h3.
+	 */
 	s.table.host[0] = (struct pm_vlan_host){0, 4};
 	s.table.host[3] = (struct pm_vlan_host){0, 3};
 	s.table.host[1] = (struct pm_vlan_host){1, 2};
@@ -258,7 +262,7 @@ static void test_by_priority(void **state)
 	scene_end(&s);
 }
 
-/* Links that are slow by half carry half; the flow on the cable that is lost has none. */
+/* Links of half the speed carry half; the flow on the failed cable has no bandwidth. */
 static void test_failure(void **state)
 {
 	struct scene s;
@@ -281,8 +285,10 @@ static void test_failure(void **state)
 	scene_end(&s);
 }
 
-/* Ways end at their host, go along tagged ports alone, the same ones back, and turn once;
- * in trees of three levels too. */
+/*
+ * Paths end at their host, use only tagged ports, the same ones back, and turn once; in
+ * trees of three levels, too.
+ */
 static void assert_paths(struct pm_fabric *made)
 {
 	struct scene s;
@@ -382,7 +388,7 @@ static uint64_t count_unreachable(const struct scene *s)
 	return num;
 }
 
-/* With so many shifts at most; 20 permutations are drawn. */
+/* With a limit on shifts; 20 permutations are drawn. */
 static struct pm_throughput find_throughput(const struct scene *s, uint32_t most)
 {
 	uint32_t hosts = s->lab.num_hosts, tried = 0;
@@ -428,7 +434,10 @@ static struct pm_throughput find_throughput(const struct scene *s, uint32_t most
 	return found;
 }
 
-/* A whole tree has all of it; with slow and failed links, as flow by flow. */
+/*
+ * A whole tree has the full bandwidth; with slow and failed links, the rates are those
+ * flow by flow.
+ */
 static void test_throughput(void **state)
 {
 	struct pm_throughput found;

@@ -219,7 +219,7 @@ static void find_components(const struct pm_fabric *a, const struct pm_fabric *b
 			closed[component[i]] = false;
 }
 
-/* How many cables are swapped. */
+/* Counts the swapped cables. */
 static uint32_t compare_random(uint64_t seed)
 {
 	uint64_t random = seed;
@@ -271,7 +271,7 @@ static void test_random(void **state)
 	assert_true(swapped || rounds < 100);
 }
 
-/* Names that several nodes have tell nothing; a host is no switch. */
+/* Names of several nodes match no node; a host is no switch. */
 static void test_names(void **state)
 {
 	struct pm_fabric *a = draw("l0:1-s0:1 l1:1-s0:2", 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Collective operations as messages, and what they take where nothing is in the way. */
+/* Collective operations as messages, and their times without contention. */
 #include "world.h"
 #include "unit.h"
 
@@ -25,7 +25,7 @@ static struct pm_calls *make(const struct pm_calls_config *config)
 	return calls;
 }
 
-/* Numbers, each as often as another. */
+/* Numbers, all equally likely. */
 static void count_up(uint32_t *hosts, uint32_t num)
 {
 	for (uint32_t i = 0; i < num; i++)
@@ -34,7 +34,10 @@ static void count_up(uint32_t *hosts, uint32_t num)
 
 /* ---- The list ---- */
 
-/* Whether a message is part of what a process does before another one of the schedule. */
+/*
+ * Whether a message is part of an earlier step of a process than another one of the
+ * schedule.
+ */
 static bool comes_before(const struct pm_schedule *schedule, uint32_t before, uint32_t m,
 			 uint32_t process)
 {
@@ -49,7 +52,7 @@ static bool comes_before(const struct pm_schedule *schedule, uint32_t before, ui
 		first->step < second->step);
 }
 
-/* Nothing may go but when all before it is through; something always may. */
+/* A message may start only when all before it have arrived; some message always may. */
 static void play(const struct pm_calls *calls, const struct pm_schedule *schedule,
 		 uint64_t seed)
 {
@@ -115,7 +118,7 @@ static void test_order(void **state)
 		}
 }
 
-/* What each process has in the end of a call, in blocks of what they have at first. */
+/* The data of each process at the end of a call, in blocks of the data at first. */
 static void test_bytes(void **state)
 {
 	static const uint64_t bytes[] = {1, 64, 65, 512, 4097};
@@ -217,7 +220,7 @@ static void end(struct lab *lab)
 	world_free(&lab->world);
 }
 
-/* When each call was through. */
+/* The end of each call. */
 static void run(const struct lab *lab, const struct pm_calls_config *config,
 		uint64_t *ends)
 {
@@ -274,7 +277,7 @@ static uint64_t by_equation(const struct pm_calls_config *config, uint32_t alpha
 		&costs));
 }
 
-/* One switch: all are equally far from each other, and nobody is in the way. */
+/* One switch: all are equally far from each other, and there is no contention. */
 static void test_switch(void **state)
 {
 	static const uint64_t bytes[] = {1, 4096, 100000};
@@ -310,8 +313,10 @@ static void test_switch(void **state)
 	end(&lab);
 }
 
-/* A full tree, processes in their order: what a step sends is a permutation that the
- * tables of the tree part, so that only the length of its paths tells what it takes. */
+/*
+ * A full tree, processes in their order: a step is a permutation without contention in
+ * the tables of the tree, so that only the length of its paths determines its time.
+ */
 static void test_tree(void **state)
 {
 	uint32_t hosts[16], remote = 4 * WIRE + 3 * CROSSING, near = 2 * WIRE + CROSSING;
@@ -335,7 +340,7 @@ static void test_tree(void **state)
 	end(&lab);
 }
 
-/* Two jobs on halves of a switch know nothing of each other. */
+/* Two jobs on halves of a switch do not influence each other. */
 static void test_both(void **state)
 {
 	uint32_t hosts[16];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cards that filter VLANs: what is done to them and taken back, on fakes; and the kernel.
+/*
+ * Cards that filter VLANs: settings that are changed and restored, on fakes; and the
+ * kernel.
  */
 #include "card.h"
 #include "unit.h"
@@ -140,7 +142,7 @@ static void test_one(void **state)
 	}
 }
 
-/* Those before are as they were. */
+/* The cards before are unchanged. */
 static void test_one_of_several_fails(void **state)
 {
 	unsigned int failed = 0;
@@ -154,7 +156,10 @@ static void test_one_of_several_fails(void **state)
 	assert_false(fakes[2].promiscuous);
 }
 
-/* One that fails keeps no other one from being restored, and a gone one is no failure. */
+/*
+ * A failure with one does not keep others from being restored, and a missing card is no
+ * failure.
+ */
 static void test_restore(void **state)
 {
 	static const struct vlan_card done[CARDS] = {{1, 1, VLAN_CARD_FILTER},
@@ -188,8 +193,10 @@ static void set_bond(struct fake second, struct fake third)
 static const struct fake filters = {.filter = VLAN_FEATURE_ON},
 			 fixed = {.filter = VLAN_FEATURE_FIXED};
 
-/* Their filters are switched off; those that cannot be are passed by in the bond's mode,
- * and not in their own, which would stay when they leave. */
+/*
+ * Their filters are switched off; cards whose filter cannot be are opened by the bond's
+ * mode, and not by their own, which would stay when they leave.
+ */
 static void test_members(void **state)
 {
 	unsigned int failed;
@@ -214,8 +221,10 @@ static void renew(uint32_t num, struct vlan_card **kept, uint32_t *num_kept)
 		vlan_cards_renew(&fake_kernel, cards, num, kept, num_kept, &failed), 0);
 }
 
-/* Members that come are opened, one that leaves is as before, and so is the rest in the
- * end. */
+/*
+ * Members that join are opened, one that leaves is restored, and so are the others in
+ * the end.
+ */
 static void test_renew(void **state)
 {
 	struct vlan_card *kept = NULL;
@@ -239,7 +248,7 @@ static void test_renew(void **state)
 	free(kept);
 }
 
-/* The card that came cannot be opened: all is as it was before it did. */
+/* The card that joined cannot be opened: all is as before. */
 static void test_renew_fails(void **state)
 {
 	struct vlan_card *kept = NULL;
@@ -281,7 +290,9 @@ static void test_file(void **state)
 	close(fd);
 }
 
-/* ---- The kernel, with what it lets change on the loopback of a new namespace ---- */
+/*
+ * ---- The kernel, as far as it allows changes on the loopback of a new namespace ----
+ */
 
 static void assert_feature(unsigned int device, const char *name, enum vlan_feature state)
 {

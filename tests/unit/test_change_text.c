@@ -65,7 +65,7 @@ static void test_texts(void **state)
 	world_free(&world);
 }
 
-/* What is away and drained, before and after. */
+/* Absent and drained parts, before and after. */
 static const struct {
 	const char *away[2], *drained[2];
 	const char *text;
@@ -108,7 +108,7 @@ static void test_drained(void **state)
 	world_free(&world);
 }
 
-/* What is away before and after, and what leads elsewhere after. */
+/* Absent parts before and after, and cables that lead elsewhere after. */
 static const struct {
 	const char *away[2], *recabled, *text;
 } recablings[] = {
@@ -147,7 +147,7 @@ static void test_recabled(void **state)
 	world_free(&world);
 }
 
-/* Every size gives the start of the text and a NUL, and touches no more. */
+/* Every size gives the start of the text and a NUL, and writes no further. */
 static void test_truncated(void **state)
 {
 	struct world world;

@@ -95,7 +95,7 @@ static void set_up(struct hand *hand)
 			.lid = i + 1;
 }
 
-/* One thing that is wrong, and what must be seen. */
+/* A fault, and its findings. */
 struct row {
 	const char *name;
 	int sw, lid, entry; /* sw -1: nothing; lid -1: no table; -2: top of 5 */
@@ -160,7 +160,7 @@ static void test_paths(void **state)
 	}
 }
 
-/* From spines too: two more switches of 5 LIDs each that a path joins. */
+/* From spines, too: two more switches of 5 LIDs each that a path joins. */
 static void test_from_all(void **state)
 {
 	struct pm_check_paths paths;
@@ -174,7 +174,7 @@ static void test_from_all(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
-/* A manager that has no LID yet has no traps to wait for. */
+/* A manager without a LID has no traps to wait for. */
 static void test_sm_without_lid(void **state)
 {
 	struct pm_check_paths paths;
@@ -188,7 +188,7 @@ static void test_sm_without_lid(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
-/* Down to l1 and up again is a turn, though it arrives. */
+/* Down to l1 and up again is a turn, although it arrives. */
 static void test_turns(void **state)
 {
 	static const uint8_t levels[] = {0, 0, 0, 1, 1};
@@ -203,7 +203,7 @@ static void test_turns(void **state)
 	     levels, table[0], 1);
 	port_of(&hand, "b")->lid = 1;
 	paths = find_paths(&hand);
-	/* No legal path, so what the tables do does not count. */
+	/* There is no legal path, so the tables do not matter. */
 	assert_int_equal(paths.cut, 1);
 	assert_int_equal(paths.pairs, 1);
 	assert_int_equal(paths.turns, 0);
@@ -221,7 +221,7 @@ static void test_turns(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
-/* A sideways cable is no way up or down. */
+/* A sideways cable is no path up or down. */
 static void test_sideways(void **state)
 {
 	static const uint8_t levels[] = {0, 0, 1};
@@ -301,9 +301,9 @@ static void test_contention(void **state)
 }
 
 /*
- * Two hosts on each of three leaves; what goes from one leaf to another takes one way.
- * By three, each leaf's hosts send to different leaves, by two to the same one. A host
- * without a LID (g) does not take part.
+ * Two hosts on each of three leaves; all traffic from one leaf to another takes one
+ * path. By three, each leaf's hosts send to different leaves, by two to the same one. A
+ * host without a LID (g) does not take part.
  */
 static void test_samples(void **state)
 {
@@ -329,7 +329,7 @@ static void test_samples(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
-/* A path that no cables up and then down make, and that the tables do not serve. */
+/* A path that is not up and then down, and that the tables do not serve. */
 static void test_unreachable(void **state)
 {
 	static const uint8_t levels[] = {0, 0};
@@ -351,7 +351,7 @@ static void test_unreachable(void **state)
 	assert_int_equal(paths.cut, 3);
 	assert_int_equal(paths.unreachable, 2);
 	port_of(&hand, "b")->lmc = 0;
-	/* Without the cable there is nothing to be reached. */
+	/* Without the cable no path is missing. */
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
 	paths = find_paths(&hand);
 	assert_int_equal(paths.cut, 2);
@@ -435,7 +435,7 @@ static void test_lmc(void **state)
 	assert_int_equal(pm_check_loads(&hand.check, &loads, NULL), 0);
 	assert_int_equal(loads.uplink_least, 1);
 	assert_int_equal(loads.uplink_most, 1);
-	/* The second one only goes round between l0 and s1. */
+	/* The second one only loops between l0 and s1. */
 	hand.table[3][6] = 1;
 	paths = find_paths(&hand);
 	assert_int_equal(paths.loops, 1);
@@ -446,7 +446,7 @@ static void test_lmc(void **state)
 	assert_int_equal(paths.sm_unreachable, 2);
 	assert_string_equal(paths.example[PM_FAULT_SM_UNREACHABLE].text,
 			    "no path to the manager: from \"s1\" to LID 6 of \"b\"");
-	/* Without cables there is nothing to be reached from l0. */
+	/* Without cables no path is missing from l0. */
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 3));
 	paths = find_paths(&hand);
@@ -457,7 +457,7 @@ static void test_lmc(void **state)
 }
 
 /*
- * A ring of `size` switches with a host each, numbered as their LIDs less 1; port 1 is
+ * A ring of `size` switches with a host each, numbered by their LIDs less 1; port 1 is
  * the host's, 2 leads on, 3 back. Packets go on for up to `most` cables, else back.
  */
 static struct pm_check_credits ring_credits(unsigned int size, unsigned int most)
@@ -516,7 +516,10 @@ static void test_ring_has_a_credit_loop(void **state)
 {
 	struct pm_check_credits credits = ring_credits(5, 2);
 
-	/* Two hops either way: a credit loop in each direction, of which one is told. */
+	/*
+	 * Two hops in either direction: a credit loop in each direction, of which one
+	 * is reported.
+	 */
 	assert_int_equal(credits.channels, 10);
 	assert_int_equal(credits.dependencies, 10);
 	assert_int_equal(credits.length, 5);
@@ -525,17 +528,20 @@ static void test_ring_has_a_credit_loop(void **state)
 	assert_int_equal(credits.channels, 6);
 	assert_int_equal(credits.dependencies, 0);
 	assert_int_equal(credits.length, 0);
-	/* One way round only. */
+	/* In one direction only. */
 	credits = ring_credits(3, 2);
 	assert_int_equal(credits.channels, 3);
 	assert_int_equal(credits.length, 3);
-	/* Of a long one the first channels are told. */
+	/* Of a long one the first channels are listed. */
 	credits = ring_credits(MAX_RING, MAX_RING - 1);
 	assert_int_equal(credits.channels, MAX_RING);
 	assert_int_equal(credits.length, MAX_RING);
 }
 
-/* What only leads into the credit loop is no part of it: t, where the search begins. */
+/*
+ * A channel that only leads into the credit loop is not part of it: t, where the search
+ * begins.
+ */
 static void test_path_into_a_credit_loop(void **state)
 {
 	static const uint8_t levels[4];
@@ -571,7 +577,7 @@ static void test_trees_have_no_credit_loop(void **state)
 	assert_int_equal(credits.channels, 4);
 	assert_int_equal(credits.dependencies, 2);
 	assert_int_equal(credits.length, 0);
-	/* b's packets go round between s1 and l0. */
+	/* b's packets loop between s1 and l0. */
 	hand.table[3][6] = 1;
 	credits = find_credits(&hand);
 	assert_int_equal(credits.length, 2);

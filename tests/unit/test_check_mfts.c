@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Multicast tables judged: one fault at a time in a drawn fabric, and tables of random
- * trees with random masks, of which mwalk.c follows packets, too. PM_SEED and PM_ROUNDS
+ * trees with random masks, whose packets mwalk.c follows, too. PM_SEED and PM_ROUNDS
  * are as in test_properties.c.
  */
 #include "expect.h"
@@ -94,7 +94,7 @@ static const struct row rows[] = {
 	 2,
 	 2,
 	 "MLID 0xc021"},
-	/* Down both ways, but only from l0. */
+	/* Down both paths, but only from l0. */
 	{"twice",
 	 "l0:1,3,4 l1:1 s0:2 s1:2",
 	 NULL,
@@ -224,7 +224,10 @@ static int compare_groups(const void *a, const void *b)
 	return x->mlid - y->mlid;
 }
 
-/* What mwalk_group finds is found, and nothing is that packets of members do not meet. */
+/*
+ * All faults of mwalk_group are found, and no fault that packets of members do not
+ * meet.
+ */
 static void compare(const struct mscene *scene, const struct pm_mfts *mfts,
 		    const struct pm_group *group)
 {

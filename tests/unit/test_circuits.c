@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The event simulation of circuits gives what equations 1 to 8 say, and keeps its own
- * rules where they say nothing. */
+/*
+ * The event simulation of circuits gives the results of equations 1 to 8, and keeps its
+ * own rules beyond them.
+ */
 #include "unit.h"
 
 #include <portmajor/lab/circuits.h>
@@ -54,7 +56,7 @@ static void compare(const struct pm_schedule *schedule, enum pm_collective algor
 	assert_true(found.ports <= ports);
 }
 
-/* Whether all is compared: rings of 512 and 1,024 processes have a million messages. */
+/* Whether to compare all: rings of 512 and 1,024 processes have a million messages. */
 static bool thorough;
 
 static bool is_left_out(enum pm_collective algorithm, uint32_t processes, size_t size,
@@ -67,7 +69,7 @@ static bool is_left_out(enum pm_collective algorithm, uint32_t processes, size_t
 	return ports % 3 != size || (!kept && ports % 3 != 1);
 }
 
-/* A size with all numbers of ports, both ways; returns how many were compared. */
+/* A size with all numbers of ports, both ways; returns the number of comparisons. */
 static unsigned int compare_ports(enum pm_collective algorithm, uint32_t processes,
 				  size_t size)
 {
@@ -133,7 +135,7 @@ static void test_paper(void **state)
 	}
 }
 
-/* Proposed is never dearer than naive, nor are more ports dearer than fewer. */
+/* Proposed is never slower than naive, nor are more ports slower than fewer. */
 static void test_order(void **state)
 {
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
@@ -167,7 +169,7 @@ static void test_all_arrives(void **state)
 					assert_true(one->from != one->to);
 					assert_true(one->step < s->steps);
 					assert_true(!m || one->step >= one[-1].step);
-					/* it can only send what it has */
+					/* it can only send blocks that it has */
 					assert_true(!to_all || !one->from ||
 						    got[one->from]);
 					got[one->to] += one->blocks;
@@ -220,8 +222,10 @@ static void test_processes(void **state)
 
 /* ---- Circuits ---- */
 
-/* With fewer circuits than are asked for it ends all the same, and no sooner; a single
- * one does everything one after the other. */
+/*
+ * With fewer circuits than requested it ends all the same, and no sooner; a single one
+ * does everything one after the other.
+ */
 static void test_few_circuits(void **state)
 {
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
@@ -348,7 +352,9 @@ static void test_refused(void **state)
 	pm_schedule_free(s);
 }
 
-/* Four processes of a ring stand for all: whatever the costs, and with turns or without.
+/*
+ * Four processes of a ring stand for all: whatever the costs, and with turns or
+ * without.
  */
 static void test_ring_of_four(void **state)
 {

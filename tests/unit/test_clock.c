@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Waits that do not end are found by ctest's time-out. */
+/* Waits without an end are found by ctest's time-out. */
 #include "unit.h"
 
 #include "engine/clock.h"

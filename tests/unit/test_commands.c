@@ -38,7 +38,7 @@
 #define CONF                                                                             \
 	"event_plugin_name portmajor\nrouting_engine portmajor,updn\nlmc 0\nodd 1\n"     \
 	"event_plugin_options portmajor.conf\n"
-/* Knows its version, its keys, and what the dynamic linker would say. */
+/* Knows its version, its keys, and the dynamic linker's message. */
 #define OPENSM                                                                           \
 	"#!/bin/sh\n"                                                                    \
 	"[ \"$LD_TRACE_LOADED_OBJECTS\" ] && printf "                                    \

@@ -94,7 +94,7 @@ static void test_prometheus(void **state)
 	assert_int_equal(strlen(config.prometheus), PM_CONFIG_PATH - 1);
 }
 
-/* What a text changes in one number of the defaults. */
+/* The change of one number of the defaults by a text. */
 static const struct {
 	const char *name, *text;
 	size_t offset; /* in struct pm_config */
@@ -343,7 +343,7 @@ static void test_files(void **state)
 	free(large);
 }
 
-/* Where a line asks for it, an error elsewhere does not make the engine route. */
+/* If a line requests it, an error elsewhere does not make the engine route. */
 static void test_shadow(void **state)
 {
 	static const struct {
@@ -371,7 +371,7 @@ static void test_shadow(void **state)
 	}
 }
 
-/* Each key by its name, in the kind that it is of; live ones are copied, no others. */
+/* Each key by its name, with a value of its type; live ones are copied, no others. */
 static void test_compare(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Covers of random graphs of few vertices against all covers there are. PM_SEED and
+ * Covers of random graphs of few vertices against all possible covers. PM_SEED and
  * PM_ROUNDS as in test_properties.
  */
 #include "cover.h"
@@ -18,11 +18,11 @@ static uint64_t seed;
 struct graph {
 	uint32_t num;
 	bool edge[MOST][MOST];
-	uint32_t part[MOST]; /* the first vertex that it hangs together with */
+	uint32_t part[MOST]; /* the first vertex of its component */
 	bool two_sides[MOST];
 };
 
-/* Some have two sides from the first, some are torn, of some the first stands alone. */
+/* Some have two sides from the first, some are split, in some the first is isolated. */
 static void draw(struct graph *g, struct random *random)
 {
 	unsigned int chance = 10 + random_below(random, 60);
@@ -37,7 +37,7 @@ static void draw(struct graph *g, struct random *random)
 				g->edge[a][b] = g->edge[b][a] = true;
 }
 
-/* Goes on to neighbours, on the other side; false: one is on both. */
+/* Goes on to neighbours, on the other side; false: a vertex is on both sides. */
 static bool color(struct graph *g, uint32_t v, uint32_t part, uint8_t side[MOST])
 {
 	bool even = true;
@@ -66,7 +66,7 @@ static void find_parts(struct graph *g)
 		}
 }
 
-/* Whether both ends of each edge together have this much at least. */
+/* Whether both ends of each edge have at least this sum. */
 static bool covers(const struct graph *g, const uint8_t *value, unsigned int least)
 {
 	for (uint32_t a = 0; a < g->num; a++)
@@ -112,7 +112,7 @@ static uint32_t least(const struct graph *g, unsigned int most, uint32_t part)
 	return found;
 }
 
-/* Whether one that is chosen could be left out. */
+/* Whether a chosen vertex could be left out. */
 static bool has_spare(const struct graph *g, uint8_t *chosen)
 {
 	bool spare = false;
@@ -165,7 +165,7 @@ static void test_random(void **state)
 	}
 }
 
-/* More than a word of vertices: paths of three, of which the middle ones will do. */
+/* More than a word of vertices: paths of three, whose middle ones are a cover. */
 static void test_many(void **state)
 {
 	struct pm_pool pool = {0};

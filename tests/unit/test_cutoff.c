@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths that are dead, counted while blocks change, against following each of them; and
- * the order in which blocks are sent, against what it promises. PM_SEED and PM_ROUNDS are
- * as in test_properties.c.
+ * Dead paths, counted while blocks change, against following each of them; and the
+ * order in which blocks are sent, against its promises. PM_SEED and PM_ROUNDS are as in
+ * test_properties.c.
  */
 #include "world.h"
 #include "unit.h"
@@ -129,10 +129,10 @@ static void scene_end(struct scene *s)
 	recipe_free(&s->recipe);
 }
 
-/* What becomes of a packet. */
+/* The fate of a packet. */
 enum end { ARRIVES, DIES, TURNS, LOOPS };
 
-/* Follows it; via, if given, is told of every switch on the way. */
+/* Follows it; calls via, if given, for every switch on the path. */
 static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw,
 		       const struct pm_cutoff_lid *to, uint8_t *via)
 {
@@ -207,7 +207,7 @@ static uint64_t is_looping(struct scene *s, const uint8_t *tables, uint32_t sw,
 	return follow(s, tables, sw, to, NULL) == LOOPS;
 }
 
-/* Down and then up, or round and round. */
+/* Down and then up, or in a loop. */
 static bool turns(const struct scene *s, const uint8_t *tables, uint32_t sw,
 		  const struct pm_cutoff_lid *to)
 {
@@ -217,8 +217,8 @@ static bool turns(const struct scene *s, const uint8_t *tables, uint32_t sw,
 }
 
 /*
- * That, and not as it was or as it will be: where no path goes up and then down, entries
- * of old stay, and may join others.
+ * That, and neither as before nor as planned: where no path goes up and then down, old
+ * entries stay, and may join others.
  */
 static uint64_t is_unsound(struct scene *s, const uint8_t *tables, uint32_t sw,
 			   const struct pm_cutoff_lid *to)
@@ -235,7 +235,7 @@ static uint8_t *entries_of(const struct scene *s, uint8_t *tables, uint32_t sw,
 	return tables + (size_t)sw * s->world.stride + (size_t)number * PM_LFT_BLOCK;
 }
 
-/* Blocks as they should be, as they were, and with ports that lead anywhere. */
+/* Blocks as planned, as before, and with ports that lead anywhere. */
 static void change_block(struct scene *s, uint8_t *entries, uint32_t sw, uint32_t number)
 {
 	const uint8_t *wanted = entries_of(s, s->wanted, sw, number);
@@ -269,7 +269,7 @@ static void bring_back(struct scene *s)
 	}
 }
 
-/* Paths from end ports that are away, and count: all are dead. */
+/* Paths from absent end ports that count: all are dead. */
 static uint64_t count_away(const struct scene *s)
 {
 	const struct pm_fabric *topology = s->world.plan->topology;
@@ -337,7 +337,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 
 /* ---- Against check ---- */
 
-/* One host of each switch that has any usable; its paths are those between switches. */
+/* One host of each switch with usable ones; its paths are those between switches. */
 static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen)
 {
 	const struct pm_fabric *topology = s->world.plan->topology;
@@ -406,7 +406,7 @@ static struct pm_check_paths check_tables(const struct scene *s,
 	return found;
 }
 
-/* Paths between chosen hosts that cables do not join in whatever way. */
+/* Paths between chosen hosts that no cables join. */
 static uint64_t count_parted(const struct scene *s, const struct pm_cutoff_lid *chosen,
 			     uint32_t num)
 {
@@ -562,7 +562,7 @@ static uint32_t check_restoring(const struct scene *s, uint64_t seed)
 	return restoring;
 }
 
-/* By paths, but for those that go before one that turns. */
+/* By paths, except for those that go before one that turns. */
 static void check_sorted(const struct scene *s, uint64_t seed)
 {
 	bool turns = false;
@@ -637,7 +637,7 @@ static void check_order(struct scene *s, uint64_t seed)
 
 static uint64_t lost, left_out;
 
-/* What a switch is sent; see lft_records_wanted() of the plugin. */
+/* The blocks for a switch; see lft_records_wanted() of the plugin. */
 static void make_entries(const struct scene *s, const uint8_t *record, uint32_t sw,
 			 uint32_t number, uint8_t *entries)
 {
@@ -650,7 +650,7 @@ static void make_entries(const struct scene *s, const uint8_t *record, uint32_t 
 			entries[i] = PM_LFT_KEEP;
 }
 
-/* Some are not answered, and the switch has the block or not: then nobody knows. */
+/* Some are not answered, and the switch has the block or not: then it is unknown. */
 static void send_block(struct scene *s, uint8_t *record, uint32_t block, uint8_t *missing)
 {
 	uint32_t sw = s->blocks[block].sw, number = s->blocks[block].number;
@@ -690,7 +690,7 @@ static bool send_blocks(struct scene *s, uint8_t *record, uint64_t seed)
 	return ordered;
 }
 
-/* What is to come of it from here on, and which blocks are to be sent for that. */
+/* The expected tables from here on, and the blocks to be sent for them. */
 static void look_again(struct scene *s, uint8_t *record)
 {
 	struct world *w = &s->world;
@@ -709,7 +709,7 @@ static void look_again(struct scene *s, uint8_t *record)
 		}
 }
 
-/* As a repair with three looks, before each of which something more is lost. */
+/* A repair with three tries, before each of which another part fails. */
 static void check_lost(struct scene *s, uint64_t seed)
 {
 	uint8_t *record = world_tables(s->world.routes, s->world.num_switches);
@@ -770,7 +770,7 @@ static void test_order(void **state)
 
 static void test_lost(void **state)
 {
-	/* An entry that leads nowhere any more is not answered for. */
+	/* No answer is needed for an entry that leads nowhere any more. */
 	for_seed(777059813, check_lost);
 	for_seed(73, check_lost); /* leaves a block out */
 	for_random(1000, check_lost);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Series of one cable as text; then random series in random trees against a model that
- * keeps all that ever happened and works everything out anew each time. PM_SEED and
- * PM_ROUNDS are as in test_properties.c.
+ * keeps the whole history and computes everything anew each time. PM_SEED and PM_ROUNDS
+ * are as in test_properties.c.
  */
 #include "recipe.h"
 #include "world.h"
@@ -70,7 +70,7 @@ static void set(struct ground *g, const char *sw, unsigned int num, uint8_t usab
 		g->now[peer] = usable;
 }
 
-/* Observes what is set, and takes out what is on hold. */
+/* Observes the set links, and excludes those on hold. */
 static void look(struct ground *g, uint64_t at)
 {
 	assert_int_equal(
@@ -298,7 +298,7 @@ static void expect_state(const struct ground *g, const char *sw, unsigned int nu
 			 wanted == PM_DAMPING_NEEDED || wanted == PM_DAMPING_WATCHED);
 }
 
-/* Both ways flap; the one with the shorter hold stays, until the other one's ends. */
+/* Both paths flap; the one with the shorter hold stays, until the other one's ends. */
 static void test_last_path(void **state)
 {
 	struct ground g;
@@ -321,7 +321,7 @@ static void test_last_path(void **state)
 	end(&g);
 }
 
-/* A way around that goes away or comes back decides. */
+/* Decided by another path that fails or returns. */
 static void test_other_path(void **state)
 {
 	struct ground g;
@@ -391,7 +391,10 @@ static void test_out_of_sight(void **state)
 	end(&g);
 }
 
-/* A hold goes on while its cable is out of sight, and going down then is found later. */
+/*
+ * A hold goes on while its cable cannot be observed; a failure meanwhile is found
+ * later.
+ */
 static void test_hold_out_of_sight(void **state)
 {
 	struct pm_damped_link record;
@@ -423,7 +426,7 @@ static void test_hold_out_of_sight(void **state)
 #define NOWHERE "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:3=s1:2"
 #define NO_SUCH_SWITCH "l0/4 l0:1=a l0:2=b"
 
-/* What is cabled otherwise now has nothing to do with the old cable. */
+/* A new cable has nothing to do with the old one in its ports. */
 static void test_moved_link(void **state)
 {
 	static const char *const others[] = {ELSEWHERE, NOWHERE, NO_SUCH_SWITCH};
@@ -457,7 +460,7 @@ static void test_moved_link(void **state)
 
 #define WITHOUT_FIRST "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 
-/* A link that is uncabled does not keep the links behind it from being observed. */
+/* A removed link does not keep the links behind it from being observed. */
 static void test_observed_behind(void **state)
 {
 	struct ground old, new;
@@ -479,7 +482,7 @@ static void test_observed_behind(void **state)
 	end(&old);
 }
 
-/* A copy knows the same, but by its own limits. */
+/* A copy has the same records, but its own limits. */
 static void test_copy(void **state)
 {
 	static const struct pm_damping_config shorter = {1, 60000, 2000, 5000};
@@ -551,7 +554,7 @@ struct event {
 	bool up;
 };
 
-/* What a cable of the recipe is and was. */
+/* The present and former state of a cable of the recipe. */
 struct model {
 	uint32_t port; /* of the plan in force, PM_NONE: not of it, or to a host */
 	bool down;     /* by itself */
@@ -673,7 +676,7 @@ static void model_observe(struct trial *t)
 	}
 }
 
-/* Marks what can be reached from here, going up first and then down. */
+/* Marks all that can be reached from here, going up first and then down. */
 static void walk(const struct trial *t, const uint8_t *usable, uint32_t sw, bool down,
 		 uint8_t (*discovered)[2])
 {
@@ -729,7 +732,7 @@ static bool connects_all(const struct trial *t, const uint8_t *usable,
 	return all;
 }
 
-/* What is out of the tables is what may be, and all that may be. */
+/* Excluded are only links that may be, and all that may be. */
 static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 {
 	struct pm_damping_holds wanted = {.next_ms = UINT64_MAX};
@@ -896,7 +899,9 @@ static void end_trial(struct trial *t)
 	recipe_free(&t->recipe);
 }
 
-/* What was away comes; `before` has what was usable then, where it is now. */
+/*
+ * Absent parts come; `before` has the usable links from before, at their present ports.
+ */
 static bool grow(struct trial *t)
 {
 	uint32_t old = t->plan->topology->num_ports;
@@ -927,7 +932,7 @@ static void change(struct trial *t)
 {
 	struct recipe *recipe = &t->recipe;
 
-	/* Every third cable is a bad one. */
+	/* Every third cable is faulty. */
 	for (uint32_t c = 0; c < recipe->num_links; c += 3)
 		if (random_chance(&t->random, t->models[c].down ? 60 : 25))
 			t->models[c].down = !t->models[c].down;
@@ -962,7 +967,7 @@ static void clear_one(struct trial *t)
 	t->models[c].num = 0;
 }
 
-/* What came up in all rounds. */
+/* The events of all rounds. */
 struct totals {
 	uint32_t trees, grown, held, needed;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Flapping cables on disk: a restart changes nothing but what time passing does. */
+/* Flapping cables on disk: a restart changes no more than the passing of time does. */
 
 #include "world.h"
 #include "unit.h"
@@ -73,7 +73,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(get(b, later.now_ms, 1).left_ms, 30000 - 400 - 10000);
 	assert_int_equal(get(b, later.now_ms, 2).state, PM_DAMPING_DOWN);
 	free(text);
-	/* Nothing is lost in between. */
+	/* No record is lost in between. */
 	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
 	pm_damping_clear(b, 0, 0);
 	assert_int_equal(pm_damping_file_parse(text, length, "x", &then, b, NULL), 0);
@@ -104,7 +104,10 @@ static void test_clock_set_back(void **state)
 	pm_damping_free(b);
 }
 
-/* The limit was changed meanwhile: whether it goes on hold is counted in what is kept. */
+/*
+ * The limit was changed meanwhile: whether it goes on hold is decided by the kept
+ * count.
+ */
 static void test_other_limits(void **state)
 {
 	const uint64_t now = 1000000;

@@ -125,7 +125,7 @@ static void test_seeds(void **state)
 	pm_fabric_free(c);
 }
 
-/* What a seed gives is the same in every version: that of splitmix64. */
+/* The results of a seed are the same in every version: those of splitmix64. */
 static void test_pinned(void **state)
 {
 	static const uint32_t hosts[] = {7, 113, 166};
@@ -142,7 +142,7 @@ static void test_pinned(void **state)
 	}
 }
 
-/* Every host can be the one: half of them are drawn half of the times. */
+/* Every host is equally likely: half of them are drawn half of the times. */
 static void test_spread(void **state)
 {
 	unsigned int high = 0;
@@ -191,7 +191,7 @@ static void mix_links(struct pm_fabric *fabric)
 	}
 }
 
-/* What is written is read as the same fabric, less the nodes that have no cable. */
+/* The written text is read as the same fabric, less the nodes without a cable. */
 /* To every other switch and host. */
 static void give_lids(struct pm_fabric *fabric)
 {

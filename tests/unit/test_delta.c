@@ -4,7 +4,7 @@
 
 #define SIZE 256
 
-/* Entries that change, by LID, and what that makes. */
+/* Entries that change, by LID, and the result. */
 static const struct {
 	const char *name;
 	unsigned int num, change[6];

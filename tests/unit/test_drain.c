@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The list of what is drained, the rule on small trees, and in random trees: a drain
- * never costs a path, no more is left in than needed, and on the way there and back every
- * packet gets through at every moment. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * The list of drains, the rule on small trees, and in random trees: a drain never costs
+ * a path, no more links stay in use than needed, and on the way there and back every
+ * packet arrives at every moment. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
 #include "reference.h"
@@ -52,7 +52,7 @@ static void drain(struct pm_drains *drains, const struct pm_fabric *topology,
 		      num, name, NULL, NULL);
 }
 
-/* What is lost, what is drained, and what comes of it: "l0:2=out s0=needed/1". */
+/* Failed parts, drained parts, and the result: "l0:2=out s0=needed/1". */
 static const struct {
 	const char *failed, *drained;
 } rules[] = {
@@ -238,7 +238,10 @@ static uint8_t *connected(struct scene *s, const uint8_t *usable)
 	return matrix;
 }
 
-/* Only drained cables go; no pair is lost; and none that is left in could go. */
+/*
+ * Only drained cables are excluded; no pair is cut; and no other drained cable could
+ * be.
+ */
 static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
 {
 	uint32_t num = s->topology->num_switches;
@@ -301,7 +304,7 @@ static void test_never_costs_a_path(void **state)
 
 /* ---- On the way ---- */
 
-/* What switches hold while blocks are sent one after another. */
+/* The switches' tables while blocks are sent one after another. */
 struct way {
 	struct scene *s;
 	uint8_t *held; /* [switch][stride] */
@@ -313,7 +316,7 @@ struct way {
 	uint32_t lost, loops, blocks;
 };
 
-/* Whether a packet gets from a switch to the place of a LID by what switches hold. */
+/* Whether a packet gets from a switch to the place of a LID by the switches' tables. */
 static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 {
 	const struct pm_plan *plan = w->s->world.plan;
@@ -335,7 +338,7 @@ static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 	return false;
 }
 
-/* Whether packets for a LID, be it nobody's, come back to a switch. */
+/* Whether packets for a LID, used or not, come back to a switch. */
 static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 {
 	const struct pm_fabric *topology = w->s->topology;
@@ -355,8 +358,10 @@ static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 	return false;
 }
 
-/* Follows all LIDs of end ports in a block from everywhere that had a path, and counts
- * LIDs that loop by way of the switch which has just got it. */
+/*
+ * Follows all LIDs of end ports in a block from all switches that had a path, and
+ * counts LIDs that loop through the switch that has just got the block.
+ */
 static void walk_block(struct way *w, uint32_t block, uint32_t by)
 {
 	const struct pm_plan *plan = w->s->world.plan;
@@ -442,7 +447,7 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 	free(old);
 }
 
-/* What could loop if it were sent level by level, as detours may: in steps. */
+/* Blocks that could loop if they were sent level by level, as detours may: in steps. */
 static void send_steps(struct way *w, const uint8_t *usable)
 {
 	uint32_t num = w->s->topology->num_switches;
@@ -468,7 +473,7 @@ static void send_steps(struct way *w, const uint8_t *usable)
 	free(held);
 }
 
-/* From one list to the other: what comes first, then what goes. */
+/* From one list to the other: first the new links come, then the old ones go. */
 static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
 {
 	struct scene *s = w->s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A drawing of a small tree, and what becomes of it, and of what is found missing or
- * elsewhere, when cables, hosts and switches change.
+ * A drawing of a small tree, and its changes, missing and moved parts, when cables,
+ * hosts and switches change.
  */
 #include "unit.h"
 
@@ -169,7 +169,7 @@ static void test_rows(void **state)
 		assert_string_equal(found, row->found);
 		assert_int_equal(changed, row->grows);
 		free(found);
-		/* Once more, and it is the same. */
+		/* Once more, with the same result. */
 		found = update(&drawing, now, &changed);
 		assert_false(changed);
 		free(found);
@@ -184,7 +184,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* Adopts all that is elsewhere, and compares again. */
+/* Adopts all moved parts, and compares again. */
 static void check_adopted(const char *text)
 {
 	struct pm_fabric *whole = draw(WHOLE), *now = draw(text), *drawing = NULL;
@@ -218,7 +218,7 @@ static void test_adopt(void **state)
 		      "l1:4-s1:2");
 }
 
-/* A host without a place is drawn where it comes back. */
+/* A host without a place is drawn where it returns. */
 static void test_without_place(void **state)
 {
 	struct pm_fabric *whole = draw(WHOLE), *drawing = NULL;

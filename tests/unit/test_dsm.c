@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared memory over datagrams: times by hand, what is lost and when, and that all is
- * asked for again. */
+/*
+ * Shared memory over datagrams: times by hand, losses and their times, and that all is
+ * requested again.
+ */
 #include "unit.h"
 
 #include <portmajor/base/random.h>
@@ -70,7 +72,7 @@ static void test_packets(void **state)
 	}
 }
 
-/* The way of one message of one packet, and of three. */
+/* The times of one message of one packet, and of three. */
 static void test_times(void **state)
 {
 	const uint64_t way = 2 * (23 + 1) * US + 2 * US;
@@ -84,7 +86,9 @@ static void test_times(void **state)
 	config.page = 4096;
 	assert_int_equal(update(config, 1).last,
 			 way + 38 * 1000 + way + 2 * 2048 * 1000 + 1 * US);
-	/* Three readers: the last answer is behind 2 questions and 2 answers, or packets.
+	/*
+	 * Three readers: the last answer is behind 2 questions and 2 answers, or
+	 * packets.
 	 */
 	config.nodes = 4;
 	assert_int_equal(invalidate(config).last, 2 * (way + 38 * 1000) + 2 * US);
@@ -99,8 +103,10 @@ static void test_times(void **state)
 	assert_int_equal(exchange(config, 4).packets, 0);
 }
 
-/* What passes while others do is the same for any number of nodes; what keeps the
- * processor is not. */
+/*
+ * Work that is done beside others' takes the same time for any number of nodes; work on
+ * the processor does not.
+ */
 static void test_costs(void **state)
 {
 	struct pm_dsm_config slow = usual, busy = usual, quick = usual;
@@ -121,8 +127,10 @@ static void test_costs(void **state)
 	}
 }
 
-/* A burst that there are receives for is not lost; one more packet is, if the receiver
- * has not begun to read. */
+/*
+ * A burst with a receive for each packet is not lost; one more packet is, if the
+ * receiver has not begun to read.
+ */
 static void test_bursts(void **state)
 {
 	struct pm_dsm_config config = usual;
@@ -158,7 +166,7 @@ static void test_acknowledgements_are_lost(void **state)
 	assert_true(found.last > config.timeout);
 }
 
-/* Answers that are asked for again come, as long as one fits. */
+/* Answers that are requested again come, as long as one fits. */
 static void test_gives_up(void **state)
 {
 	struct pm_dsm_config config = usual;
@@ -195,8 +203,10 @@ static void test_rdma(void **state)
 			 2 * (2 * (23 + 5) * US + 2 * US) + (38 + 4096) * 1000);
 }
 
-/* The paper's: with two nodes all goes over one path, and receives are posted in
- * proportion to the nodes. */
+/*
+ * The paper's: with two nodes all traffic uses one path, and receives are posted in
+ * proportion to the nodes.
+ */
 static void test_two_nodes_slower_than_one(void **state)
 {
 	const uint64_t iteration = 150000 * (uint64_t)US;
@@ -221,8 +231,10 @@ static void test_two_nodes_slower_than_one(void **state)
 	}
 }
 
-/* Whatever the numbers are: nothing is lost that has its receive, all comes in the end,
- * and the same comes twice. */
+/*
+ * Whatever the numbers are: no packet with a receive is lost, all arrive in the end,
+ * and results repeat.
+ */
 static void test_properties(void **state)
 {
 	uint64_t seed = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the plugin says of another engine's tables, of a ring of switches with a host
- * each. The test is in place of OpenSM's log, and frees the copies.
+ * The plugin's judgement of another engine's tables, for a ring of switches with a host
+ * each. The test replaces OpenSM's log, and frees the copies.
  */
 #include "unit.h"
 
@@ -103,7 +103,7 @@ static struct pm_fabric *make_ring(bool open)
 	return fabric;
 }
 
-/* Up to `reach` switches on a packet goes on in the ring, beyond that it goes back. */
+/* Packets go on in the ring for up to `reach` switches, and back for farther ones. */
 static struct engine_tables *make_tables(const char *engine, uint32_t reach, bool open)
 {
 	struct engine_tables *tables = calloc(1, sizeof(*tables));
@@ -186,7 +186,10 @@ static void test_lanes(void **state)
 	(void)state;
 }
 
-/* All goes on through the missing cable: only pairs in the ring's order are left. */
+/*
+ * All traffic goes on through the missing cable: only pairs in the ring's order are
+ * left.
+ */
 static void test_cut(void **state)
 {
 	struct engine_verdict found = judge(make_tables("updn", RING - 1, true));
@@ -270,7 +273,9 @@ static void test_thread(void **state)
 	(void)state;
 }
 
-/* OpenSM ends while it judges: then what `note` uses may be freed, and the log is. */
+/*
+ * OpenSM ends during a judgement: then the data of `note` may be freed, and the log is.
+ */
 static void test_left_behind(void **state)
 {
 	static osm_opensm_t osm;

@@ -134,8 +134,10 @@ static struct pm_packet_result run_packet(struct both *both, uint32_t warmup,
 	return result;
 }
 
-/* A flit engine's packet has arrived in the cycle of its tail, a packet engine's when its
- * last block is in, one tick later: nothing else is different. */
+/*
+ * A flit engine's packet has arrived in the cycle of its tail, a packet engine's when
+ * its last block is in, one tick later: there is no other difference.
+ */
 static void test_zero_load(void **state)
 {
 	struct both both;
@@ -167,7 +169,7 @@ static void test_zero_load(void **state)
 	end(&both);
 }
 
-/* Mean latencies under load: by how much the flit engine's is above, as a share. */
+/* Mean latencies under load: the excess of the flit engine's, as a share. */
 static double compare(struct both *both, uint32_t load)
 {
 	struct pm_flit_result flit;
@@ -186,7 +188,9 @@ static double compare(struct both *both, uint32_t load)
 	return share;
 }
 
-/* One VC, one read at once, and nothing passes: the same model, but for arbitration. */
+/*
+ * One VC, one read at once, and no overtaking: the same model, except for arbitration.
+ */
 static void test_one_vc(void **state)
 {
 	struct both both;

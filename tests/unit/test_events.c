@@ -86,7 +86,7 @@ static void test_long(void **state)
 	events_stop(events);
 }
 
-/* What does not fit any more is counted in front of the others. */
+/* Events without room are counted in front of the others. */
 static void test_many(void **state)
 {
 	struct events *events = start("");
@@ -100,7 +100,7 @@ static void test_many(void **state)
 	events_stop(events);
 }
 
-/* A file that cannot be written gets all of it later. */
+/* A file that could not be written gets all events later. */
 static void test_no_folder(void **state)
 {
 	struct events *events = start("");
@@ -137,7 +137,7 @@ static void test_full_for_long(void **state)
 	events_stop(events);
 }
 
-/* Without memory all of it is written later, and nothing of it before. */
+/* Without memory all events are written later, and none before. */
 static void test_no_memory(void **state)
 {
 	bool failed = true;
@@ -268,7 +268,7 @@ static void test_other_command(void **state)
 	unlink(command);
 }
 
-/* That the clock was set comes first: after it, times are out of order. */
+/* A clock that was set comes first: after it, times are out of order. */
 static void test_clock(void **state)
 {
 	struct events *events = start("");
@@ -320,7 +320,7 @@ static void test_selected(void **state)
 	unlink(command);
 }
 
-/* Told once until it succeeds. */
+/* Reported once until it succeeds. */
 static void test_failure(void **state)
 {
 	char command[64];

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* What must hold in every sealed fabric. */
+/* Invariants of every sealed fabric. */
 static void check(const struct pm_fabric *f)
 {
 	uint32_t next_port = 0;
@@ -122,7 +122,7 @@ static void test_node_limit(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* What was seen and what is seen now, together, are too many. */
+/* Known and present nodes together are too many. */
 static void test_merge_limit(void **state)
 {
 	struct pm_fabric *was = pm_fabric_new(), *now = pm_fabric_new(), *merged = NULL;
@@ -494,8 +494,8 @@ static void test_order_does_not_matter(void **state)
 #define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, free_three)
 
 /*
- * What is known and what is there now: now wins where both speak of a switch or a port,
- * and the rest of both stays.
+ * Known and present parts: the present ones win where both have a switch or a port, and
+ * the rest of both stays.
  */
 static void test_merge(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Failovers to the next engine, and back, as series of text; then how often at most, on
- * drawn series. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * Failovers to the next engine, and failbacks, as series of text; then their highest
+ * number, on drawn series. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
 #include "world.h"
@@ -41,10 +41,10 @@ static const struct pm_reachable *reachable_of(char letter)
 }
 
 /*
- * SECONDSx: so much is served by then, x a(ll), m(ost: 75%), s(ome: 60%), h(alf) or
- * f(ew); a + follows where we route from then on, a - where the next engine does, and
- * there =N, in how many seconds we shall, if we shall. c: the hold is cleared; l: holds
- * last 1 to 2 s from then on.
+ * SECONDSx: the reachable share by then, x a(ll), m(ost: 75%), s(ome: 60%), h(alf) or
+ * f(ew); a + follows if portmajor routes from then on, a - if the next engine does,
+ * then =N, the seconds until portmajor does, if it will. c: the hold is cleared; l:
+ * holds last 1 to 2 s from then on.
  */
 static const struct {
 	const char *name, *series;
@@ -120,12 +120,12 @@ static void test_series(void **state)
 	}
 }
 
-/* A caller that looks at each change and whenever it was told to. */
+/* A caller that observes each change, and at each requested time. */
 struct watch {
 	struct pm_failback failback;
 	const struct pm_reachable *reachable;
 	uint64_t now, next; /* ms; when to look without a change */
-	uint32_t given;	    /* times that it was given away */
+	uint32_t given;	    /* failovers */
 	uint64_t at[64];    /* when, the first ones */
 };
 
@@ -151,13 +151,13 @@ static void stay(struct watch *w, const struct pm_reachable *reachable, uint64_t
 	while (w->next < end) {
 		w->now = w->next;
 		look(w);
-		assert_false(
-			w->failback.failed_over); /* it was told to look for a reason */
+		/* Its observation was requested for a reason. */
+		assert_false(w->failback.failed_over);
 	}
 	w->now = end;
 }
 
-/* A cable that flaps 20 times across the marks: how often the fabric is given away. */
+/* A cable that flaps 20 times across the thresholds: the number of failovers. */
 static void test_flaps(void **state)
 {
 	static const struct {
@@ -191,7 +191,7 @@ static void test_flaps(void **state)
 	}
 }
 
-/* Whatever happens, no more than six times within any hour. */
+/* Whatever happens, no more than six failovers within any hour. */
 static void test_bound(void **state)
 {
 	static const char letters[] = "amshfff";
@@ -208,7 +208,7 @@ static void test_bound(void **state)
 		while (w.given < LENGTH(w.at) && w.now < 1000u * 86400) {
 			char letter = letters[random_below(&random, sizeof(letters) - 1)];
 
-			/* Most mischief is done just when it is taken back. */
+			/* The worst case is a failure right after a failback. */
 			if (w.failback.failed_over && random_chance(&random, 60))
 				stay(&w, &all, w.failback.hold_ms + 1);
 			else

@@ -70,7 +70,7 @@ static void assert_same(const struct pm_failure_summary *a,
 	}
 }
 
-/* The row of a failure is what the failure by itself costs. */
+/* The row of a failure has the cost of that failure alone. */
 static void test_rows(void **state)
 {
 	struct pm_failure_summary summary;
@@ -101,7 +101,7 @@ static void test_rows(void **state)
 					  summary.row[i - 1].value[PM_METRIC_ENTRIES]);
 		free(ports.list);
 	}
-	/* Not all the same, or this would show little. */
+	/* The costs differ, or the test would be weak. */
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		assert_true(m == PM_METRIC_SHIFT || summary.histogram[m].num > 1);
 	pm_failure_summary_free(&summary);
@@ -152,8 +152,7 @@ static void note_progress(uint64_t done, uint64_t count, void *context)
 	(*expected)++;
 }
 
-/* Told of each failure by the calling thread; what is found is added to what was there.
- */
+/* The calling thread reports each failure; results are added to earlier ones. */
 static void test_progress(void **state)
 {
 	struct pm_failure_summary summary = {.worst = 10};
@@ -177,7 +176,7 @@ static void test_progress(void **state)
 	tear_down(&b);
 }
 
-/* A thread that cannot make tables: its error, and nothing is added. */
+/* A thread that cannot make tables: its error, and no result is added. */
 static void test_failure(void **state)
 {
 	struct pm_failure_summary summary = {.worst = 10};

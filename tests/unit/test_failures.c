@@ -65,7 +65,7 @@ static void print_ports(const struct pm_fabric *fabric, const struct pm_ports *p
 
 static const struct {
 	const char *text;
-	const char *found;  /* things, or a message after '!' */
+	const char *found;  /* parts, or a message after '!' */
 	const char *failed; /* ports that lose their cables */
 } rows[] = {
 	{"left", "left:0", "left:1 left:3 left:4"},
@@ -92,7 +92,7 @@ static const struct {
 	 NULL},
 	{"left:00000003", "!--fail left:00000003: no such node, port or cable", NULL},
 	{"]", "!--fail: no node is named \"]\"", NULL},
-	/* Its very name goes before the pattern, and a name before a LID. */
+	/* An exact name comes before the pattern, and a name before a LID. */
 	{"host-*", "host-*:0", "host-*:1"},
 	{"host-?", "host-a:0 host-b:0 host-*:0", "host-a:1 host-b:1 host-*:1"},
 	{"7", "7:0", "7:1 7:2 7:3"},
@@ -180,7 +180,10 @@ static void test_names(void **state)
 	world_free(&w);
 }
 
-/* A plan's own fabric has no hosts: their ports are told from ports without a cable. */
+/*
+ * A plan's own fabric has no hosts: their ports are distinguished from ports without a
+ * cable.
+ */
 static void test_host_of_plan(void **state)
 {
 	struct pm_ports ports = {0};
@@ -201,7 +204,7 @@ static void test_host_of_plan(void **state)
 	world_free(&w);
 }
 
-/* One node, where only one can be meant: as above, without ports and cables. */
+/* Names of exactly one node: as above, without ports and cables. */
 static void test_one_node(void **state)
 {
 	static const struct {
@@ -338,7 +341,7 @@ static void test_shared_names(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* A node or a cable is found by what it is called in lists. */
+/* A node or a cable is found by its name in lists. */
 static void test_labels(void **state)
 {
 	struct pm_fabric *fabric = make_shared();
@@ -424,14 +427,14 @@ static void test_planned_lids(void **state)
 	assert_int_equal(ports.num, 2);
 	assert_int_equal(ports.list[0], world_port(w.fabric, "host-b", 0));
 	assert_int_equal(ports.list[1], world_port(w.fabric, "right", 3));
-	/* What was found before a failure stays. */
+	/* Results from before a failure stay. */
 	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1u);
 	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
 	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "*t:2", &ports, &err),
 			 -EINVAL);
 	assert_int_equal(ports.num, 2);
-	/* The plan's LID for an empty place names nobody. */
+	/* The plan's LID for an empty place belongs to no node. */
 	pm_fabric_cut(w.fabric, world_port(w.fabric, "host-b", 1));
 	snprintf(text, sizeof(text), "lid:%u", host);
 	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, &err),
@@ -500,7 +503,7 @@ static void test_kinds(void **state)
 		if (strcmp(text, row->failures))
 			fail_msg("%s: %s", row->name, text);
 		pm_failures_free(&failures);
-		pm_failures_free(&failures); /* again does no harm */
+		pm_failures_free(&failures); /* a repetition is harmless */
 	}
 	assert_int_equal(pm_failure_kind_parse("link", &(enum pm_failure_kind){0}),
 			 -EINVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The flit engine where theory is exact: latency without load, what flow control lets
- * through and how far a buffer fills, a queue, conservation in each cycle, deadlocks; and
+ * The flit engine where theory is exact: latency without load, throughput of flow
+ * control and the fill of a buffer, a queue, conservation in each cycle, deadlocks; and
  * beside the figures of another simulator, booksim2, as far as the models agree.
  */
 #include "world.h"
@@ -81,7 +81,10 @@ static void run(struct pm_flit *flit, uint32_t cycles)
 	assert_int_equal(pm_flit_run(flit, cycles, &err), 0);
 }
 
-/* What is found in so many cycles, after a quarter as many; no deadlock, all counted. */
+/*
+ * The results of this number of cycles, after a quarter as many; no deadlock, all
+ * counted.
+ */
 static struct pm_flit_result measure(const struct pm_flit_net *net,
 				     const struct pm_flit_config *config, uint32_t cycles)
 {
@@ -111,7 +114,7 @@ static void assert_near(double found, double wanted, double share)
 
 /* ---- Without load ---- */
 
-/* What a head takes for a switch with stages. */
+/* The cycles of a head in a switch with stages. */
 static uint32_t time_of(const struct pm_flit_stages *stages)
 {
 	return stages->vc ? stages->routing + stages->vc + stages->crossbar +
@@ -377,8 +380,10 @@ static void test_hot_spot(void **state)
 	pm_flit_net_free(net);
 }
 
-/* Two nodes behind a switch: whatever the pattern, each sends to the other one, and
- * nothing to itself; a shift leads as far as it says. */
+/*
+ * Two nodes behind a switch: with every pattern, each sends to the other one, and none
+ * to itself; a shift has the given distance.
+ */
 static void test_patterns(void **state)
 {
 	struct pm_flit_net *net = chain(2), *pairs = mesh(2, 2);
@@ -423,7 +428,9 @@ static void test_low_load(void **state)
 	}
 }
 
-/* What does not go waits at its source: as many packets more as were born and not sent.
+/*
+ * Packets that cannot leave wait at their source: their number grows by the born ones
+ * less the sent ones.
  */
 static void test_backlog(void **state)
 {
@@ -457,7 +464,7 @@ static void test_reads(void **state)
 	pm_flit_net_free(net);
 }
 
-/* ---- Whatever happens ---- */
+/* ---- Invariants ---- */
 
 static struct pm_flit_config config_of(uint32_t number)
 {
@@ -617,7 +624,7 @@ static void test_repeatable(void **state)
 	}
 }
 
-/* What nodes send does not depend on what the network does with it. */
+/* The nodes' traffic does not depend on the network. */
 static void test_traffic_is_the_same(void **state)
 {
 	struct pm_flit_net *net = torus(4, 4);
@@ -797,7 +804,7 @@ static void test_bad_tables(void **state)
 		pairs = name[4] == '2' ? 5 : 2;
 		from = name[4] == '1' ? 2 : 0;
 		assert_no_path(&world, lfts, pairs, from, 4);
-		sw->table[lid] = 2; /* a host that is not meant */
+		sw->table[lid] = 2; /* an irrelevant host */
 		assert_no_path(&world, lfts, pairs, from, 4);
 		sw->table[lid] = kept;
 	}

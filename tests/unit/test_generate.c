@@ -375,7 +375,7 @@ static void test_order(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* The cabling of the header's comment, told plainly; 2, 3 and 4 fabrics. */
+/* The cabling of the header's comment, written out; 2, 3 and 4 fabrics. */
 static void check_director(unsigned int leaves)
 {
 	const struct pm_generate config = DIRECTOR(leaves);
@@ -511,7 +511,7 @@ static void test_torus_links(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Each spine has a link to its like in each other group. */
+/* Each spine has a link to its counterpart in each other group. */
 static void test_dragonfly_links(void **state)
 {
 	static const struct pm_generate config = DRAGONFLY(4, 3, 5, 2);

@@ -73,7 +73,7 @@ static void test_texts(void **state)
 			    (row->text[0] != '\0') ||
 		    strcmp(text, row->text) != 0)
 			fail_msg("%s: \"%s\"", row->name, text);
-		/* What does not fit is cut off. */
+		/* Text beyond the end is cut off. */
 		pm_guess_describe(plan, fabric, text, 8);
 		assert_true(strlen(text) < 8);
 		pm_plan_free(plan);
@@ -81,7 +81,7 @@ static void test_texts(void **state)
 	}
 }
 
-/* A plan that is written down, or grows, keeps what it took for service ports. */
+/* A plan that is written and read, or grows, keeps its service ports. */
 static void test_roles_stay(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");
@@ -106,7 +106,7 @@ static void test_roles_stay(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Switches that bear one name are told apart. */
+/* Switches of one name are distinguished. */
 static void test_same_names(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which hosts flap, by when their links returned. */
+/* The hosts that flap, by the times of their links' returns. */
 #include "unit.h"
 
 #include "io/host_flaps.h"

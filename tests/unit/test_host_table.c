@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Host tables and changes of them, and what is wrong in such files. */
+/* Host tables and changes of them, and faults in such files. */
 
 #include "world.h"
 #include "unit.h"
@@ -134,7 +134,7 @@ static void test_bad_changes(void **state)
 	assert_string_equal(err.text,
 			    "c: " ONE " and " TWO " would both have priority 1");
 	pm_host_table_free(&changes);
-	/* Priorities may change hands, and several may be gone. */
+	/* Priorities may be exchanged, and several hosts may be absent. */
 	changes = read_well(TWO " 3 1\n" ONE " 1 2\n", true);
 	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err), 0);
 	pm_host_table_free(&changes);
@@ -142,7 +142,7 @@ static void test_bad_changes(void **state)
 	changes = read_well("- " ONE "\n- " TWO "\n", true);
 	assert_int_equal(pm_host_table_change(&made, &changes, "c", &table, &err), 0);
 	assert_int_equal(table.num, 0);
-	/* Once more, as when they are distributed again. */
+	/* Applied once more, as when they are distributed again. */
 	pm_host_table_free(&made);
 	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err), 0);
 	assert_int_equal(made.num, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists of names, short: what comes of them, and that nothing is lost or made up. */
+/* Lists of names, short: their form, and that no name is lost or made up. */
 #include "unit.h"
 
 #include "../../src/cli/output.h"
@@ -62,7 +62,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* Adds what a list stands for, a blank behind each name. */
+/* Adds the names of a list, a blank behind each. */
 static void expand(const char *list, char *names)
 {
 	while (*list) {
@@ -111,7 +111,7 @@ static void sort_words(char *text, char sorted[TEXT])
 			sorted += sprintf(sorted, "%s ", words[i]);
 }
 
-/* Whatever goes in comes out again. */
+/* All names come out again. */
 static void test_random(void **state)
 {
 	static const char *const prefixes[] = {"", "n", "n0", "n-"};

@@ -58,7 +58,9 @@ static void test_types(void **state)
 		   "\"text\":\"text\",\"is_set\":true}");
 }
 
-/* What was described is read back; what is not there, or of another type, is nothing. */
+/*
+ * Descriptions are read back; missing members, or those of another type, are left out.
+ */
 static void test_back(void **state)
 {
 	const struct sample sample = {255, 65535,      4294967295, 1ULL << 62,

@@ -65,7 +65,7 @@ static struct pm_port *port(struct bench *b, const char *name, unsigned int num)
 	return &b->world.fabric->ports[world_port(b->world.fabric, name, num)];
 }
 
-/* The spine that a leaf sends to for a host's LID, "s0" or "s1", and the other one. */
+/* The spine to which a leaf sends for a host's LID, "s0" or "s1", and the other one. */
 static const char *spine_of(struct bench *b, const char *leaf, const char *host,
 			    bool other)
 {
@@ -199,7 +199,7 @@ static void rename_switch(struct bench *b)
 	last->line = 17;
 }
 
-/* Nobody has a LID but by the tables' file, which takes d for another one. */
+/* Only the tables' file has LIDs, and takes d for another one. */
 static void rename_port(struct bench *b)
 {
 	uint16_t lid = port(b, "d", 1)->lid;
@@ -375,7 +375,7 @@ static void test_findings(void **state)
 
 /* ---- Parts of a whole fabric ---- */
 
-/* Tables as they are after a failure: a plan of what is left would be another one. */
+/* Tables after a failure: a plan of the remaining parts would be another one. */
 static void test_whole(void **state)
 {
 	struct pm_fabric *whole = recipe_draw(DRAWING), *now;
@@ -430,7 +430,7 @@ static void test_levels_of_plan(void **state)
 	tear_down(&b);
 }
 
-/* The same GUIDs, joined otherwise. */
+/* The same GUIDs, cabled otherwise. */
 static void test_other_whole(void **state)
 {
 	struct pm_fabric *whole = recipe_draw(
@@ -448,7 +448,7 @@ static void test_other_whole(void **state)
 	pm_fabric_free(whole);
 }
 
-/* Entries for a host that is away count where the tables have all entries. */
+/* Entries for an absent host count if the tables have all entries. */
 static void test_whole_tables(void **state)
 {
 	struct pm_fabric *whole = recipe_draw(DRAWING);
@@ -525,7 +525,9 @@ static void test_unassigned_lid(void **state)
 	tear_down(&b);
 }
 
-/* What is planned for an empty place need not be in a file, nor be strange in one. */
+/*
+ * The plan's entries for an empty place need not be in a file, nor be unknown in one.
+ */
 static void test_empty_places(void **state)
 {
 	struct bench b;
@@ -612,7 +614,10 @@ static void leave_out_f(struct bench *b)
 	f->lid = 64;
 }
 
-/* Paths to that LID are not judged; all else is, and so is that LID if a table has it. */
+/*
+ * Paths to that LID are not judged; all others are, and so is that LID if a table has
+ * it.
+ */
 static void test_left_out(void **state)
 {
 	struct bench b;
@@ -645,7 +650,7 @@ static void test_left_out(void **state)
 	tear_down(&b);
 }
 
-/* A switch without cables can have neither LID nor table, which is nobody's fault. */
+/* A switch without cables can have neither LID nor table, which is no fault. */
 static void test_idle_switch(void **state)
 {
 	struct bench b;
@@ -693,7 +698,7 @@ static void draw_ring(struct bench *b)
 	assert_non_null(b->lfts);
 }
 
-/* All send round one way; a credit loop that there is no room for in a line of text. */
+/* All send in one direction; a credit loop that does not fit a line of text. */
 static void test_long_loop(void **state)
 {
 	struct bench b;

@@ -20,7 +20,7 @@ static struct pm_packet_lanes make_lanes(uint32_t num, uint8_t weight)
 	return lanes;
 }
 
-/* Three hosts send to a fourth all they can, each with its own service level. */
+/* Three hosts send to a fourth at full rate, each with its own service level. */
 static void begin_three(struct lab *lab, const struct pm_packet_lanes *lanes)
 {
 	static const uint8_t sls[] = {0, 1, 2, 3};
@@ -35,7 +35,7 @@ static void begin_three(struct lab *lab, const struct pm_packet_lanes *lanes)
 	lab->config.warmup = 2000;
 }
 
-/* What service levels got of `turn` blocks, to a turn or two. */
+/* The blocks of each service level out of `turn`, to a turn or two. */
 static void assert_shares(struct lab *lab, const uint32_t *shares)
 {
 	uint32_t ticks = lab->config.batch * lab->config.batches;
@@ -106,7 +106,7 @@ static void test_high(void **state)
 	assert_int_equal(lab.r.sls[2].packets, 0);
 	assert_true(lab.r.accepted * 3 > 0.999);
 	finish(&lab);
-	/* What the high table leaves is for the low one, whatever the limit. */
+	/* The rest of the high table is for the low one, whatever the limit. */
 	lab.workload.load = PM_LOAD_FULL / 4;
 	start_to_end(&lab);
 	for (uint32_t sl = 0; sl < 3; sl++)
@@ -115,8 +115,7 @@ static void test_high(void **state)
 	end(&lab);
 }
 
-/* Whoever has a weight gets its share at the least, unless the high table has no limit.
- */
+/* A weight guarantees its share, unless the high table has no limit. */
 static void test_starvation(void **state)
 {
 	struct random random = {11};
@@ -148,8 +147,10 @@ static void test_starvation(void **state)
 
 /* ---- Lanes alone ---- */
 
-/* Two switches with two hosts each, and one way between them. What goes to the third host
- * is slow. */
+/*
+ * Two switches with two hosts each, and one path between them. Packets to the third
+ * host are slow.
+ */
 static void begin_slow(struct lab *lab, uint16_t *ticks, uint16_t slow)
 {
 	const struct pm_fabric *fabric;
@@ -164,7 +165,7 @@ static void begin_slow(struct lab *lab, uint16_t *ticks, uint16_t slow)
 	lab->config.ticks = ticks;
 }
 
-/* Each host sends all it can to the one across. */
+/* Each host sends at full rate to the opposite one. */
 static void begin_across(struct lab *lab, uint16_t *ticks, uint16_t slow)
 {
 	begin_slow(lab, ticks, slow);
@@ -173,7 +174,7 @@ static void begin_across(struct lab *lab, uint16_t *ticks, uint16_t slow)
 	lab->workload.load = PM_LOAD_FULL;
 }
 
-/* The share of its cable that b gets to d while a sends all it can to c. */
+/* The share of its cable that b gets to d while a sends at full rate to c. */
 static double share_of_b(struct lab *lab)
 {
 	double share;
@@ -193,7 +194,10 @@ static void test_victim(void **state)
 
 	begin_across(&lab, ticks, 40);
 	lab.workload.sls = sls;
-	/* In one lane b gets what c takes; with one of its own what a leaves. */
+	/*
+	 * In one lane b gets the rate of c; with a lane of its own the rate that a
+	 * leaves.
+	 */
 	assert_true(fabs(share_of_b(&lab) - 1 / 40.0) < 0.003);
 	lab.config.lanes = &lanes;
 	assert_true(fabs(share_of_b(&lab) - (1 - 1 / 40.0)) < 0.003);
@@ -202,7 +206,7 @@ static void test_victim(void **state)
 	end(&lab);
 }
 
-/* Lanes that nobody uses change nothing, and neither does the lane that all use. */
+/* Unused lanes change nothing, and neither does the lane that all use. */
 static void test_unused(void **state)
 {
 	struct pm_packet_lanes lanes = make_lanes(4, 7);
@@ -308,7 +312,7 @@ static void test_waiting(void **state)
 	end(&lab);
 }
 
-/* Answers have the service level of what they answer: here the only lane that sends. */
+/* Answers have the service level of their messages: here the only lane that sends. */
 static void test_answers(void **state)
 {
 	static const uint8_t sls[] = {1, 2, 1, 2};
@@ -337,12 +341,14 @@ static void test_answers(void **state)
 	end(&lab);
 }
 
-/* ---- Circles ---- */
+/* ---- Loops ---- */
 
 #define ROUNDS 60
 
-/* Two hosts at each switch of a ring. Those of one lane send further than they can, those
- * of the other to the next switch. */
+/*
+ * Two hosts at each switch of a ring. Those of one lane send too far, those of the
+ * other to the next switch.
+ */
 static void begin_ring_of_eight(struct lab *lab, struct pm_workload_message *list)
 {
 	begin_ring_of(lab,
@@ -439,7 +445,7 @@ static void draw_config(struct random *random, struct lab *lab, uint16_t *ticks)
 	lab->config.ticks = ticks;
 }
 
-/* One random tree; what arrived, or 0 if there is nothing to send. */
+/* One random tree; the number of arrived packets, or 0 if there is none to send. */
 static uint64_t conserve(uint64_t seed)
 {
 	struct random random = {seed};

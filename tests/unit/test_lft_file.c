@@ -452,7 +452,7 @@ static void test_long_names(void **state)
 	}
 }
 
-/* LIDs that the fabric has already stay, and what differs is counted. */
+/* LIDs of the fabric stay, and differences are counted. */
 static void test_give_lids(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("a/2 b/2 a:1=x b:1=y a:2=b:2");
@@ -527,7 +527,7 @@ static void test_left_out(void **state)
 	}
 }
 
-/* The LID goes to the only port that has none, and to no port if there are two. */
+/* The LID goes to the only port without one, and to no port if there are two. */
 static void test_left_out_port(void **state)
 {
 	struct pm_lfts *lfts = parse(FTS_TABLE("10", "0x40", "0x0001 001\n"));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which blocks OpenSM sends once tables were written: when LinearFDBTop is another one
- * than was set, when some port has a LID far above the plan, and when the plan grows.
+ * The blocks that OpenSM sends after tables were written: when LinearFDBTop differs
+ * from the set one, when some port has a LID far above the plan, and when the plan
+ * grows.
  */
 #include "osm/lft_records.h"
 #include "recipe.h"
@@ -22,7 +23,7 @@ static osm_subn_t subn;
 static osm_switch_t switches[SWITCHES];
 static struct lft_records records;
 
-/* In the place of OpenSM's. */
+/* In OpenSM's place. */
 struct osm_switch *osm_get_switch_by_guid(const osm_subn_t *of, ib_net64_t guid)
 {
 	fail_msg("looks for a switch by its GUID");
@@ -94,8 +95,9 @@ static int end(void **state)
 }
 
 /*
- * Writes a plan's tables, and has OpenSM send what differs and set LinearFDBTop, where
- * the highest LID in OpenSM's table is max_lid. The number of blocks sent.
+ * Writes a plan's tables, and has OpenSM send the differences and set LinearFDBTop,
+ * where the highest LID in OpenSM's table is max_lid. Returns the number of blocks
+ * sent.
  */
 static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
 {
@@ -148,7 +150,7 @@ static void test_far_above(void **state)
 		}
 }
 
-/* A switch that was without room: its own blocks, those above its LinearFDBTop. */
+/* A switch whose table was too small: its own blocks, those above its LinearFDBTop. */
 static void test_top_of_one(void **state)
 {
 	uint16_t max = plans[LARGE]->top_lid;
@@ -163,8 +165,8 @@ static void test_top_of_one(void **state)
 }
 
 /*
- * The plan grows by blocks of which OpenSM's record has what is wanted, though no switch
- * had room for them: they are sent, also after a port had a LID far above the plan.
+ * The plan grows by blocks that OpenSM's record has as wanted, although they did not
+ * fit any switch: they are sent, also after a port had a LID far above the plan.
  */
 static void check_growth(uint16_t max_before)
 {

@@ -326,7 +326,7 @@ static void test_files(void **state)
 
 /* ---- Following ---- */
 
-/* What following a text finds; the caller frees its curve. */
+/* The result of following a text; the caller frees its curve. */
 static struct pm_outage follow(const char *text)
 {
 	struct pm_lft_trace *trace = parse(text);
@@ -337,7 +337,8 @@ static struct pm_outage follow(const char *text)
 	return found;
 }
 
-/* Times from the failure on; b is cut off from a by the first way, a from b by the
+/*
+ * Times from the failure on; b is cut off from a on the first path, a from b on the
  * second.
  */
 static void test_follow(void **state)
@@ -366,7 +367,10 @@ static void test_follow(void **state)
 	free(found.curve);
 }
 
-/* What a Set breaks for a while comes back later, and what stays cut off is no delay. */
+/*
+ * Paths that a Set breaks for a while return later, and a path that stays cut off is no
+ * delay.
+ */
 static void test_follow_worse(void **state)
 {
 	struct pm_outage found =
@@ -419,7 +423,7 @@ static void test_follow_others(void **state)
 	free(found.curve);
 }
 
-/* What arrived before the failure is over by then. */
+/* Paths that were restored before the failure are over by then. */
 static void test_follow_before(void **state)
 {
 	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
@@ -432,7 +436,9 @@ static void test_follow_before(void **state)
 	free(found.curve);
 }
 
-/* A Set that arrives with the failure: the curve begins with what it leaves dead. */
+/*
+ * A Set that arrives with the failure: the curve begins with the dead paths after it.
+ */
 static void test_follow_at_once(void **state)
 {
 	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
@@ -497,7 +503,7 @@ static void test_follow_leaf(void **state)
 	free(found.curve);
 }
 
-/* What happens at one time is one point, or none. */
+/* Events of one time are one point, or none. */
 static void test_follow_one_time(void **state)
 {
 	struct pm_outage found =
@@ -512,7 +518,7 @@ static void test_follow_one_time(void **state)
 	free(found.curve);
 }
 
-/* With LMC 1 each host has two paths to the other, by different ways. */
+/* With LMC 1 each host has two paths to the other, over different planes. */
 static void test_follow_lmc(void **state)
 {
 	struct pm_lft_trace *trace =
@@ -534,7 +540,7 @@ static void test_follow_lmc(void **state)
 
 /* ---- Computing ---- */
 
-/* Computes the failure of something; the plan's tables after it are in *wanted. */
+/* Computes a failure; the plan's tables after it are in *wanted. */
 static struct pm_lft_trace *compute(struct world *world, const char *failure,
 				    uint32_t smps)
 {
@@ -620,7 +626,7 @@ static void test_compute_parts(void **state)
 		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
 	struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
-	/* {l0, l1, s0} and {l2, s1} are left; one cable is named at both ends. */
+	/* {l0, l1, s0} and {l2, s1} remain; one cable is named at both ends. */
 	const uint32_t unreachable[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
 					world_port(of, "s1", 2), world_port(of, "l1", 4)};
 	const uint32_t own[] = {world_port(of, "l0", 4), world_port(of, "e", 1)};

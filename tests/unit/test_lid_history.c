@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A subnet manager runs with a plan; parts go; the plan is lost, and another manager
- * makes its own of what is left, of guid2lid and of the tables. Then parts come, go, move
- * and are new, in series of sweeps. PM_SEED chooses the first seed and PM_ROUNDS how many
- * random trees; round r of seed s is round 0 of seed s + r.
+ * A subnet manager runs with a plan; parts leave; the plan is lost, and another manager
+ * makes its own from the remaining parts, from guid2lid and from the tables. Then parts
+ * return, leave, move and are new, in series of sweeps. PM_SEED chooses the first seed
+ * and PM_ROUNDS how many random trees; round r of seed s is round 0 of seed s + r.
  */
 #include "recipe.h"
 #include "reference.h"
@@ -21,8 +21,8 @@ static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
 
 /*
- * Hosts that came back, without a claim, to a slot of a leaf that was read, and those of
- * them with an unknown LID, since switches on the path were away.
+ * Hosts that returned, without a claim, to a slot of a leaf that was read, and those of
+ * them with an unknown LID, since switches on the path were absent.
  */
 static uint32_t by_table, by_table_missed;
 
@@ -51,16 +51,16 @@ struct run {
 	struct pm_plan_config config;
 	struct pm_plan *first; /* of the first manager */
 	struct pm_routes *routes;
-	uint8_t *tables; /* [switch of first][stride] what the switches hold */
+	uint8_t *tables; /* [switch of first][stride] the switches' tables */
 	uint32_t stride;
 	struct part *parts;	/* [node of recipe] */
 	struct pm_plan *plan;	/* of the second manager, NULL before its first sweep */
 	struct pm_plan *before; /* when the present sweep began; may be the same */
 	struct pm_lid_history *history;
 	struct pm_lid_restore restore; /* of the last sweep */
-	bool all_claimed;	       /* all other LIDs are claimed by somebody else */
-	bool hosts_only;	       /* nothing else was away when the plan was lost */
-	uint64_t *user; /* [LID] the last GUID that has had it in the run, or 0 */
+	bool all_claimed;	       /* all other LIDs are claimed by other ports */
+	bool hosts_only; /* no other part was absent when the plan was lost */
+	uint64_t *user;	 /* [LID] the last GUID that has had it in the run, or 0 */
 };
 
 static uint32_t part_of(const struct run *run, uint64_t guid)
@@ -117,7 +117,9 @@ static bool run_begin(struct run *run)
 	return !rc;
 }
 
-/* Parts have gone: the first manager's tables of that, with what it leaves standing. */
+/*
+ * Parts have left: the first manager's tables after that, with the entries that stay.
+ */
 static void last_tables(struct run *run)
 {
 	struct pm_fabric *now = recipe_build(&run->recipe, NULL);
@@ -269,7 +271,7 @@ static bool has_table(const struct run *run, uint32_t node)
 	return false;
 }
 
-/* Whether somebody comes to the slot that tables lead to, and gets the LID. */
+/* Whether a port comes to the slot that tables lead to, and gets the LID. */
 static bool given_by_table(const struct run *run, uint32_t lid)
 {
 	const struct pm_fabric *now = run->restore.now;
@@ -296,7 +298,7 @@ static void expect_unclaimed(const struct run *run, uint32_t lid)
 }
 
 /*
- * The LID that a part gets, against what must be so. old: the LID that was planned for
+ * The LID that a part gets, against the expected one. old: the LID that was planned for
  * its place when the sweep began, or 0.
  */
 static void check_part(const struct run *run, uint32_t node, uint32_t lid, uint32_t old)
@@ -308,7 +310,9 @@ static void check_part(const struct run *run, uint32_t node, uint32_t lid, uint3
 		EXPECT(lid == part->lid); /* in use */
 		return;
 	}
-	/* Nobody gets what another one had in this run, except its slot with it. */
+	/*
+	 * No part gets a LID that another one had in this run, except its slot with it.
+	 */
 	EXPECT(lid == old || !used_by_other(run, lid, num, run->recipe.nodes[node].guid));
 	if (part->met || (part->had && used_by_other(run, part->had, num,
 						     run->recipe.nodes[node].guid)))
@@ -339,7 +343,7 @@ static void check_plan(const struct run *run)
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s", (unsigned long long)seed, text);
 }
 
-/* Asked again, with the LIDs that were given, it has nothing to change. */
+/* A second call, with the given LIDs, changes nothing. */
 static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t max_lid)
 {
 	struct pm_lid_restore again = {.now = now, .max_lid = max_lid};
@@ -368,7 +372,7 @@ static uint32_t old_lid(const struct run *run, uint32_t place)
 	return 0;
 }
 
-/* What all ports are to have, and have from then on. */
+/* The LIDs that all ports are to have, and have from then on. */
 static void assign(struct run *run, const struct pm_fabric *now)
 {
 	uint32_t *lid = calloc(run->recipe.num_nodes, sizeof(*lid));
@@ -395,7 +399,7 @@ static void assign(struct run *run, const struct pm_fabric *now)
 	free(lid);
 }
 
-/* False if there is no plan for what is there. */
+/* False if there is no plan for the present parts. */
 static bool sweep(struct run *run, uint16_t max_lid)
 {
 	struct pm_fabric *now = look(run);
@@ -472,7 +476,7 @@ static void swap(struct run *run, uint32_t a, uint32_t b)
 	run->parts[a].moved = run->parts[b].moved = true;
 }
 
-/* Two hosts that are away change places. */
+/* Two absent hosts exchange places. */
 static void swap_hosts(struct run *run)
 {
 	uint32_t a = random_part(run, true), b = random_part(run, true);
@@ -483,7 +487,7 @@ static void swap_hosts(struct run *run)
 		swap(run, a, b);
 }
 
-/* Somebody new, at a port that nobody had or at that of a host that is away. */
+/* A new host, at a free port or at that of an absent host. */
 static void add_stranger(struct run *run)
 {
 	uint32_t node = random_part(run, random_chance(&run->random, 50));
@@ -653,7 +657,7 @@ static uint32_t up_port(const struct pm_plan *plan, uint32_t slot)
 	return 0;
 }
 
-/* What a switch's table says of a LID. */
+/* A switch's entry for a LID. */
 static void set_entry(struct run *run, uint32_t node, uint32_t lid, uint8_t port)
 {
 	uint64_t guid = run->recipe.nodes[node].guid;
@@ -758,7 +762,10 @@ static void test_exchange(void **state)
 	}
 }
 
-/* A claim holds at a slot that was in use; what that one's host had is left to nobody. */
+/*
+ * A claim holds at a slot that was in use; the LID of that slot's host belongs to no
+ * port then.
+ */
 static void test_left(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
@@ -800,7 +807,7 @@ static void test_short_stay(void **state)
 	sweep_well(&run);
 	come(&run, a);
 	sweep_well(&run);
-	run.parts[b].lid = lid_of(&run, a); /* so it says, and it is not so */
+	run.parts[b].lid = lid_of(&run, a); /* it reports that, wrongly */
 	run.parts[b].met = true;
 	go(&run, a);
 	come(&run, b);
@@ -810,7 +817,7 @@ static void test_short_stay(void **state)
 	run_end(&run);
 }
 
-/* A port that is in use is not moved by a claim, and has no claim when it comes again. */
+/* A port in use is not moved by a claim, and has no claim when it returns. */
 static void test_stale_claims(void **state)
 {
 	uint32_t a = HOST(1, 1), b = HOST(2, 2), lid;
@@ -834,7 +841,9 @@ static void test_stale_claims(void **state)
 	run_end(&run);
 }
 
-/* A claim to what another port has in use is none, also when that one has gone. */
+/*
+ * A claim to a LID that another port has in use is void, also when that one has left.
+ */
 static void test_claimed_in_use(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(1, 1), c = HOST(2, 2);
@@ -913,7 +922,7 @@ static void test_votes(void **state)
 
 /*
  * A stranger at the slot of a port that may return gets another LID while there is one,
- * and else that, and it is told.
+ * and else that, which is reported.
  */
 static void test_given_away(void **state)
 {
@@ -934,7 +943,7 @@ static void test_given_away(void **state)
 		link = link_of(&run, a, &end);
 		recipe_add_node(&run.recipe, PM_CA, 0x999, 1, 0, "stranger");
 		link->node[end] = host;
-		/* check_part looks for the very thing that cannot be had then */
+		/* check_part tests exactly the case that is impossible then */
 		run.parts[a].claims = !tight;
 		assert_true(sweep(&run, run.first->top_lid));
 		assert_int_equal(run.restore.given_away, tight);
@@ -953,8 +962,8 @@ static void test_given_away(void **state)
 #define TWO_LEAVES "l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"
 
 /*
- * One host's LID is another's by guid2lid, and all other LIDs are somebody's: whether the
- * first is there or not, its slot gets one of those, or it is an error.
+ * One host's LID is another's by guid2lid, and all other LIDs have owners: whether the
+ * first is present or not, its slot gets one of those, or it is an error.
  */
 static void test_no_room(void **state)
 {
@@ -1005,7 +1014,7 @@ static void test_no_room(void **state)
 	}
 }
 
-/* The same when no tables were looked at, be it that nobody came in that sweep. */
+/* The same when no tables were read, as no port came in that sweep. */
 static void test_used_without_tables(void **state)
 {
 	for (int before = 0; before < 2; before++) {
@@ -1086,7 +1095,7 @@ static void test_trust(void **state)
 	claim_all(&run, true);
 	last_tables(&run);
 	lid = run.parts[b].had;
-	run.parts[b].had = 100; /* so says guid2lid, and it is nobody's */
+	run.parts[b].had = 100; /* guid2lid has that, and it is free */
 	make_history(&run);
 	pm_lid_history_trust(run.history, run.first);
 	run.plan = run.before = run.first;
@@ -1105,7 +1114,7 @@ static void test_trust(void **state)
 	run_end(&run);
 }
 
-/* Claims that cannot be are no claims, and none at all change nothing. */
+/* Impossible claims are void, and no claims change nothing. */
 static void test_claims(void **state)
 {
 	static const struct pm_claim bad[] = {
@@ -1132,9 +1141,11 @@ static void test_claims(void **state)
 
 static void test_random(void **state)
 {
-	/* What few runs show: the first switch is a newcomer; a LID of old does not fit
-	 * where its port comes; a host that is away has had
-	 * a LID that its place had to give up. */
+	/*
+	 * Cases that few runs reach: the first switch is a newcomer; a former LID does
+	 * not fit where its port comes; an absent host had a LID that its place had to
+	 * give up.
+	 */
 	static const uint64_t rare[] = {20262359, 1024, 20277562, 20302287};
 
 	for (size_t i = 0; i < LENGTH(rare); i++) {

@@ -26,7 +26,7 @@ static void test_codes(void **state)
 			assert_int_equal(pm_link_rate(link) != 0,
 					 lanes[w] && s != PM_SPEED_UNKNOWN);
 		}
-	/* What is no code tells nothing, and harms nothing. */
+	/* A number that is no code is unknown, and harms nothing. */
 	for (unsigned int link = 0; link < 256; link++)
 		if (!used[link])
 			assert_int_equal(pm_link_rate((uint8_t)link), 0);
@@ -154,7 +154,7 @@ static void test_common(void **state)
 	set_all(f, fast);
 	assert_int_equal(pm_link_common_rate(f), 0);
 	assert_int_equal(pm_link_weigh(f, 0, port, 7), 7);
-	/* Links to hosts are others' business. */
+	/* Links to hosts are left out here. */
 	set_link(f, port_of(f, "a", 1), degraded);
 	assert_int_equal(pm_link_common_rate(f), 0);
 	set_link(f, port, degraded);
@@ -261,12 +261,12 @@ static void test_slow(void **state)
 	assert_slow(f, "b4 1xQDR 4xQDR");
 	set_link(f, port_of(f, "a", 8), pm_link_code(4, PM_DDR));
 	assert_slow(f, "a8 4xDDR 4xQDR; b4 1xQDR 4xQDR");
-	/* Wider or faster than most is no fault, and what is not known neither. */
+	/* Wider or faster than most is no fault, and neither is an unknown link. */
 	set_link(f, port_of(f, "a", 8), pm_link_code(12, PM_QDR));
 	set_link(f, port_of(f, "a", 7), 0);
 	set_link(f, port_of(f, "a", 6), pm_link_code(1, PM_SPEED_UNKNOWN));
 	assert_slow(f, "b4 1xQDR 4xQDR");
-	/* One end says less than the other. */
+	/* One end reports less than the other. */
 	f->ports[port_of(f, "t", 6)].link = pm_link_code(2, PM_QDR);
 	assert_slow(f, "b4 1xQDR 4xQDR; b8 2xQDR 4xQDR");
 	pm_fabric_free(f);
@@ -287,7 +287,7 @@ static void test_generations(void **state)
 	set_link(f, port_of(f, "t", 6), pm_link_code(4, PM_FDR));
 	set_link(f, port_of(f, "t", 2), pm_link_code(1, PM_FDR));
 	assert_slow(f, "a7 1xFDR 4xFDR");
-	/* One with all links but one fallen back is not: it can do better. */
+	/* One with all but one of its links slowed down is not: it can do better. */
 	set_link(f, port_of(f, "t", 2), pm_link_code(4, PM_EDR));
 	assert_slow(f, "a6 4xFDR 4xEDR; a8 4xFDR 4xEDR; b6 4xFDR 4xEDR; b7 4xFDR 4xEDR; "
 		       "b8 4xFDR 4xEDR");
@@ -436,7 +436,7 @@ static void test_random(void **state)
 		pm_fabric_free(fabric);
 		recipe_free(&recipe);
 	}
-	/* Most trees have some, or this has shown nothing. */
+	/* Most trees have some, or the test would show nothing. */
 	assert_in_range(with, 100, 400);
 	assert_true(found > with);
 }
@@ -487,7 +487,7 @@ static void print_hosts(const struct pm_fabric *fabric, char text[64])
 	free(list);
 }
 
-/* A host is judged by those of its kind at leaves of a kind. */
+/* A host is compared with its kind at leaves of the same kind. */
 static void test_hosts(void **state)
 {
 	struct pm_fabric *f =
@@ -508,7 +508,7 @@ static void test_hosts(void **state)
 	set_link(f, port_of(f, "b", 1), slow);
 	print_hosts(f, text);
 	assert_string_equal(text, "a:2 b:1 ");
-	/* Three of six: that is how such hosts are. */
+	/* Three of six: that is normal for such hosts. */
 	set_link(f, port_of(f, "b", 2), slow);
 	print_hosts(f, text);
 	assert_string_equal(text, "");

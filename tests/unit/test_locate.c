@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Failures in simulated fabrics, found by questions that are answered by the truth. */
+/* Failures in simulated fabrics, found by queries that are answered truthfully. */
 #include "recipe.h"
 #include "world.h"
 #include "unit.h"
@@ -18,8 +18,10 @@ struct truth {
 	uint32_t queried, silent;
 };
 
-/* Something failed, and nobody has reported it yet: the fabric is `before`, then
- * `failure` without these parts (see world_without). */
+/*
+ * A part failed, and no switch has reported it yet: the fabric is `before`, then
+ * `failure` without these parts (see world_without).
+ */
 static void begin(struct truth *truth, struct world *world, const char *before,
 		  const char *failure, const char *sm)
 {
@@ -110,13 +112,13 @@ static int safe_path(const struct truth *truth, const char *sw, uint8_t *path)
 
 #define WIRE_SMPS 16 /* more than may be out in vain */
 
-/* The wire: what is out, and whether it will be answered. */
+/* The wire: the queries that are out, and whether they will be answered. */
 struct wire {
 	uint32_t ports[WIRE_SMPS], num;
 	bool arrives[WIRE_SMPS];
 };
 
-/* Sends the first question that can be sent; false: none can. */
+/* Sends the first query that can be sent; false: none can. */
 static bool send_one(struct truth *truth, uint32_t *ports, uint32_t num,
 		     struct wire *wire)
 {
@@ -137,7 +139,7 @@ static bool send_one(struct truth *truth, uint32_t *ports, uint32_t num,
 	return false;
 }
 
-/* One answer comes, or, if there will be none, time is over. */
+/* One answer comes, or, if there will be none, the time-out. */
 static bool receive_one(struct truth *truth, struct wire *wire)
 {
 	uint32_t i = 0, port;
@@ -158,7 +160,7 @@ static bool receive_one(struct truth *truth, struct wire *wire)
 	return arrived;
 }
 
-/* Asks as OpenSM's wire lets it: so many at a time, none after a silence. */
+/* Queries as OpenSM's wire allows: so many at a time, none after a silence. */
 static void query_all(struct truth *truth, uint32_t *ports, uint32_t num)
 {
 	struct wire wire = {.num = 0};
@@ -199,13 +201,13 @@ static uint8_t *find_failed(const struct truth *truth, const char *name)
 	return found;
 }
 
-/* Nothing is taken for lost that is not; the tables are what the truth makes them. */
+/* No usable part counts as failed; the tables are those of the truth. */
 static void check_found(struct truth *truth, const char *name)
 {
 	const struct world *world = truth->world;
 	uint8_t *found = find_failed(truth, name), *tables;
 
-	/* What came up is left to others. */
+	/* Links that came up are left to other modules. */
 	for (uint32_t i = 0; i < truth->topology->num_ports; i++)
 		truth->usable[i] &= truth->before[i];
 	pm_routes_update(world->routes, found, &world->detours);
@@ -221,14 +223,14 @@ static void check_found(struct truth *truth, const char *name)
 	free(found);
 }
 
-/* What was lost is known. */
+/* All failed parts are found. */
 static void end(struct truth *truth, const char *name)
 {
 	check_found(truth, name);
 	free_truth(truth);
 }
 
-/* What it may take to find a failure in a director; nobody is ever asked in vain. */
+/* The most queries for a failure in a director; none is ever in vain. */
 struct row {
 	const char *before, *failure, *sm;
 	uint32_t most; /* questions */
@@ -236,7 +238,7 @@ struct row {
 
 static const struct row rows[] = {
 	{"", "leaf5:20", "h0-1", 1},
-	/* The far end reports over the cable that is lost: one question more. */
+	/* The far end reports over the failed cable: one query more. */
 	{"", "leaf0:20", "h0-1", 19},
 	{"", "s3-line1:30", "h0-1", 2},
 	{"", "s0-*", "h0-1", 18 + 18 * 17 + 17 + 324},
@@ -250,7 +252,7 @@ static const struct row rows[] = {
 	{"", "leaf5:20 s4-*", "h0-1", 19 + 18 * 18 + 17 + 324},
 	{"", "s3-* s4-*", "h0-1", 2 * (18 + 18 * 17 + 17 + 324)},
 	{"s3-*", "s3-* leaf5:20", "h0-1", 1},
-	/* Links that come up, and hosts: not worth much asking. */
+	/* Links that come up, and hosts: few queries. */
 	{"s3-*", "", "h0-1", 4 * 36},
 	{"leaf9", "", "h0-1", 4 * 36},
 	{"", "h7-3", "h0-1", 18},
@@ -276,8 +278,8 @@ static void test_director(void **state)
 }
 
 /*
- * A switch that was away is back but for one cable, of which the neighbour there tells:
- * while OpenSM sweeps, it is found, and only then is it asked for.
+ * A switch has returned without one cable, which the neighbour there reports: while
+ * OpenSM sweeps, it is found, and only then is it queried for.
  */
 static void check_gone(struct world *world, bool sweeping)
 {
@@ -313,9 +315,9 @@ static void test_gone(void **state)
 #define FEW (36 + 18 * 18 + 17)
 
 /*
- * The reports that got through tell of a whole chassis, even if it is but one. That of
- * leaf321 came through the chassis before all of it had gone: the question that is sent
- * back that way is not answered, and whoever is asked then is proven first.
+ * The reports that arrived suggest a failed chassis, even with a single report. That of
+ * leaf321 came through the chassis before all of it had failed: the query back that way
+ * is not answered, and the switches queried then are proven first.
  */
 static void test_few_reports(void **state)
 {
@@ -350,8 +352,8 @@ static void test_few_reports(void **state)
 }
 
 /*
- * A dying switch tells of its first two cables, then nobody of the others. Or it tells of
- * one, over another that is found lost.
+ * A dying switch reports its first two cables, and no switch the others. Or it reports
+ * one, over another that is found failed.
  */
 static void test_last_reports(void **state)
 {
@@ -377,7 +379,9 @@ static void test_last_reports(void **state)
 	world_free(&world);
 }
 
-/* A dying switch and all its neighbours but one report: that one is asked all the same.
+/*
+ * A dying switch and all its neighbours but one report: that one is queried all the
+ * same.
  */
 static void test_one_report_missing(void **state)
 {
@@ -421,8 +425,8 @@ static void test_half_of_the_reports(void **state)
 }
 
 /*
- * Leaves report, but no cable is lost. Of up to four all ports are asked for at once, of
- * more those of one leaf; and after four leaves in vain the rest is given up.
+ * Leaves report, but no cable has failed. Of up to four all ports are queried at once,
+ * of more those of one leaf; and after four leaves in vain the rest is given up.
  */
 static void test_unexplained(void **state)
 {
@@ -454,7 +458,7 @@ static void test_unexplained(void **state)
 	world_free(&world);
 }
 
-/* A path leads where it should, also when the tables' way is lost. */
+/* A path leads to its switch, also when the tables' path has failed. */
 static void test_paths(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
@@ -491,8 +495,8 @@ static bool passes(const struct truth *truth, const uint8_t *path, int hops, uin
 }
 
 /*
- * A reporting switch is asked on the path of its report, backwards; none is asked through
- * a switch that is in doubt.
+ * A reporting switch is queried on the path of its report, backwards; none is queried
+ * through a switch in doubt.
  */
 static void test_paths_around(void **state)
 {
@@ -607,14 +611,17 @@ static void test_every_single_failure(void **state)
 		tried++;
 		free_truth(&truth);
 	}
-	/* Only of those that lost their own path to the manager with it. */
+	/* Only those that lost their own path to the manager with it. */
 	assert_in_range(silent, 0, 2 * tried);
 	assert_in_range(tried, 50, 1000);
 	world_free(&world);
 	recipe_free(&recipe);
 }
 
-/* A link fails after an answer has come over it: what others have proven stays so. */
+/*
+ * A link fails after an answer has come over it: facts that other answers have proven
+ * stay.
+ */
 static void test_lost_proof(void **state)
 {
 	uint32_t ports[4], to_s0, to_s1;
@@ -692,8 +699,7 @@ static void kill_some(struct truth *truth, struct random *random)
 	pm_reach_parts(truth->topology, truth->usable, truth->part, truth->queue);
 }
 
-/* With some chance each, of those that are usable, and last ones of those that are not.
- */
+/* Some, drawn from the usable ones, and last reports of those that are not. */
 static void report_some(const struct truth *truth, struct random *random, uint32_t usable,
 			uint32_t dead)
 {
@@ -708,7 +714,7 @@ static void report_some(const struct truth *truth, struct random *random, uint32
 			pm_locate_report(truth->locate, truth->topology->ports[i].node);
 }
 
-/* Whether all that was lost and can be reached was found; nothing else ever is. */
+/* Whether all failed parts in reach were found; no other part may be. */
 static bool found_all(const struct truth *truth)
 {
 	uint8_t *found = find_failed(truth, "dead switches");
@@ -722,7 +728,7 @@ static bool found_all(const struct truth *truth)
 	return all;
 }
 
-/* What comes of one search of all that is dead. */
+/* The result of one search for all dead parts. */
 struct trial {
 	uint32_t queried, silent;
 	bool all;
@@ -752,7 +758,7 @@ static void test_dead_switches(void **state)
 	static const struct {
 		const char *name;
 		uint32_t usable_report, dead_report;
-		uint32_t least; /* percent of the failures that are found whole */
+		uint32_t least; /* percent of the failures that are found completely */
 	} kinds[] = {
 		{"without last reports", 100, 0, 90},
 		{"with last reports", 100, 100, 90},
@@ -795,7 +801,7 @@ static void test_dead_switches(void **state)
 
 /* ---- Pinned ---- */
 
-/* All that was said in some searches, as one number. */
+/* All steps of some searches, as one number. */
 struct talk {
 	struct truth *truth;
 	struct random *random;
@@ -821,7 +827,7 @@ static int talk_path(struct talk *talk, uint32_t sw, bool *there)
 	return hops;
 }
 
-/* Sends a question, or something else now and then, and hands over what comes back. */
+/* Sends a query, or another SMP now and then, and passes the results. */
 static void talk_once(struct talk *talk, uint32_t port)
 {
 	uint32_t sw = talk->truth->topology->ports[port].node;
@@ -886,9 +892,9 @@ static void talk_to_the_end(struct talk *talk)
 }
 
 /*
- * What one version asks and concludes, the next one does too: what is asked first, in
- * vain or not at all is a matter of taste that other tests leave open. Another rule
- * needs other digests here.
+ * The queries and conclusions of one version are those of the next, too: the order of
+ * queries, and which are in vain or omitted, is a matter of choice that other tests
+ * leave open. Another rule needs other digests here.
  */
 static void test_pinned(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which port has which MAC address, and what is wrong in such files. */
+/* The ports of MAC addresses, and faults in such files. */
 #include "unit.h"
 
 #include <portmajor/fabric/fabric.h>

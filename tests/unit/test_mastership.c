@@ -45,7 +45,7 @@ static void stop(osm_opensm_t *osm)
 	free(osm);
 }
 
-/* Looks after some seconds; "" for a master, its own or another one. */
+/* Looks after some seconds; "" for a master, itself or another one. */
 static const char *look(struct mastership *m, osm_opensm_t *osm, uint8_t state,
 			uint8_t port_state, double seconds)
 {
@@ -117,7 +117,7 @@ static void test_own_port(void **state)
 	stop(osm);
 }
 
-/* A standby and one that is not to be active know a master, for however long. */
+/* A standby and a manager that is not to be active know a master, for however long. */
 static void test_others(void **state)
 {
 	static const uint8_t fine[] = {IB_SMINFO_STATE_NOTACTIVE, IB_SMINFO_STATE_STANDBY,
@@ -155,7 +155,7 @@ static void test_discovery(void **state)
 	stop(osm);
 }
 
-/* While OpenSM holds its lock, the port is as last seen; nothing waits. */
+/* While OpenSM holds its lock, the port keeps its last state; no thread waits. */
 static void test_locked(void **state)
 {
 	osm_opensm_t *osm = start();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast by the plugin, below an OpenSM of stubs with a manager that sends every block
- * of its records (subnet_mcast.h): it sends none, what differs is sent, and packets of
- * each group arrive once.
+ * Multicast by the plugin, below an OpenSM of stubs with a manager that sends every
+ * block of its records (subnet_mcast.h): the manager sends none, the plugin sends
+ * differences, and packets of each group arrive once.
  */
 #include "subnet_mcast.h"
 
@@ -57,7 +57,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Of OpenSM's none is sent, what is sent is right, and OpenSM tells it. */
+/* OpenSM sends no block of its own, the plugin's are right, and OpenSM shows them. */
 static void check(void)
 {
 	static const uint16_t mlids[] = {IPOIB, PAIR, HIGH};
@@ -131,7 +131,7 @@ static void test_quiet(void **state)
 	}
 }
 
-/* A run without a group that exists calls no engine. */
+/* A run without an existing group calls no engine. */
 static void test_ended(void **state)
 {
 	join_ipoib();
@@ -152,8 +152,10 @@ static void work(double ms)
 	subnet_work(&result, ms);
 }
 
-/* Without a group that stays OpenSM is told nothing, sends nothing, and tells nothing of
- * groups that end: they are looked for. */
+/*
+ * Without a group that stays OpenSM is shown nothing, sends nothing, and reports no
+ * group that ends: the plugin looks for them.
+ */
 static void test_nothing_configured(void **state)
 {
 	join_two("a0", "a1", PAIR);
@@ -208,7 +210,7 @@ static void test_silent(void **state)
 	check();
 }
 
-/* OpenSM would set the top to what passes nothing. */
+/* OpenSM would set the top to a value that passes no MLID. */
 static void test_top(void **state)
 {
 	subnet_mcast_have_top();
@@ -222,7 +224,10 @@ static void test_top(void **state)
 	assert_true(subnet_opensm()->subn.opt.use_mfttop);
 }
 
-/* Others get their tables in the same round as one that answers nothing is sent them. */
+/*
+ * Others get their tables in the same round in which one that does not answer gets its
+ * Sets.
+ */
 static void test_silent_switch(void **state)
 {
 	static const char *const switches[] = {"l0", "l1", "l2", "s0", "s1"};
@@ -290,7 +295,9 @@ static void restart(void)
 	subnet_mcast_sets_of_opensm();
 }
 
-/* It reads the blocks that groups need, once, and sends nothing that is there. */
+/*
+ * It reads the blocks that groups need, once, and sends no block that is right already.
+ */
 static void test_restart_whole(void **state)
 {
 	join_ipoib();
@@ -304,7 +311,7 @@ static void test_restart_whole(void **state)
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
 
-/* What other masters left in tables is not known to a new one. */
+/* A new master does not know the entries of other masters. */
 static void test_restart(void **state)
 {
 	join_ipoib();
@@ -317,7 +324,7 @@ static void test_restart(void **state)
 	follow();
 }
 
-/* Where no group has a member there any more it is found later. */
+/* Where no group has a member any more it is found later. */
 static void test_restart_above(void **state)
 {
 	join_ipoib();
@@ -335,8 +342,10 @@ static void test_restart_above(void **state)
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
 
-/* Where this engine gives up and no other one routes, no event tells of it: OpenSM makes
- * trees by itself from then on, and its records may have been hidden. */
+/*
+ * Where this engine gives up and no other one routes, no event reports it: OpenSM makes
+ * trees by itself from then on, and its records may have been hidden.
+ */
 static void test_declined(void **state)
 {
 	osm_opensm_t *osm = subnet_opensm();
@@ -412,7 +421,7 @@ static void test_memory(void **state)
 			subnet_sweep(&result);
 			num = memfault_end();
 			assert_false(subnet_is_locked());
-			subnet_mcast_sets_of_opensm(); /* it was left to it, perhaps */
+			subnet_mcast_sets_of_opensm(); /* perhaps it was left to that */
 			subnet_sweep_well();
 			check();
 			end(state);

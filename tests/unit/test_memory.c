@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every function of the core that allocates, with each of its allocations failing alone,
- * and then with all behind it: either the result is that of a call without failures, or
- * it is -ENOMEM with a message, results are untouched, nothing has leaked, and the same
- * call, made again, succeeds. The plugin's rooms that need no OpenSM are tried as well.
+ * Every function of the core that allocates, with each of its allocations failing
+ * alone, and then with all behind it: either the result is that of a call without
+ * failures, or it is -ENOMEM with a message, results are untouched, nothing has leaked,
+ * and the same call, made again, succeeds. The plugin's modules that need no OpenSM are
+ * tried as well.
  */
 #include "memfault.h"
 #include "engine/planning.h"
@@ -68,7 +69,7 @@ static struct {
 	struct memfault fault;
 	uint64_t allocations; /* of the call at hand */
 	int rc;
-	uint64_t digest; /* of what came of it, in the end */
+	uint64_t digest; /* of the result, in the end */
 	struct pm_error err;
 	char folder[40];
 } trial;
@@ -159,7 +160,7 @@ static void note_text(const char *text)
 		}                                                                        \
 	} while (0)
 
-/* ---- What came of it ---- */
+/* ---- Results ---- */
 
 static void note_fabric(const struct pm_fabric *fabric)
 {
@@ -591,7 +592,7 @@ static struct pm_lid_history *history_unharmed(const struct world *world)
 	return history;
 }
 
-/* Evidence is opaque: what it does to a plan is looked at. */
+/* The history is opaque: its effect on a plan is compared. */
 static void note_history(const struct world *world, struct pm_lid_history *history)
 {
 	struct pm_lid_restore restore = {.now = world->fabric, .max_lid = PM_MAX_LID};
@@ -1333,7 +1334,7 @@ static void try_config(struct world *world)
 	NOTE(config.early_repair);
 }
 
-/* ---- The plugin's rooms ---- */
+/* ---- The plugin's modules ---- */
 
 static void note_planning(const struct planning *planning)
 {
@@ -2060,7 +2061,7 @@ static const struct row rows[] = {
 	ROW(steps),
 };
 
-/* Where it stands, for a test that fails. */
+/* The present row and allocation, for a test that fails. */
 static char place[120];
 
 /* The row may change the fabric, but nothing else of the world. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What changes of multicast tables cost beside the fewest blocks that any trees would:
- * all trees that go up and then down under one root are tried, for two groups of one
- * block, on small random trees. All leaves of a tree have members, but for broad groups,
- * which may have any. Whoever may choose by what switches hold gets along with fewer
- * blocks: when what failed is back, it changes nothing. Printed are both numbers, and the
- * fewest if any group's tree might keep leaves that lost their members; asserted is that
- * ours is not below, and how far above it may be after failures.
+ * The costs of changes of multicast tables beside the fewest blocks of any trees: all
+ * trees that go up and then down under one root are tried, for two groups of one block,
+ * on small random trees. All leaves of a tree have members, except for broad groups,
+ * which may have any. A rule that chooses by the switches' tables gets along with fewer
+ * blocks: when failed parts are back, it changes nothing. Both numbers are printed, and
+ * the fewest if any group's tree might keep leaves that lost their members; asserted is
+ * that ours is not below, and its highest excess after failures.
  */
 #include "expect.h"
 #include "mscene.h"
@@ -368,7 +368,7 @@ static bool try_trees(const struct mscene *scene, const struct pm_mfts *held, bo
 	return true;
 }
 
-/* What was sent for an event, and what it could have been. */
+/* The blocks of an event, and the possible minimum. */
 static void compare(const struct mscene *scene, const struct pm_mfts *held,
 		    const struct pm_mfts *wanted, enum event event)
 {

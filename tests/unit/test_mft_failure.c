@@ -17,7 +17,10 @@ struct trial {
 	struct pm_mft_failure failure;
 };
 
-/* What fails, and the subnet manager's place; reset[switch]: it returns, as in undo. */
+/*
+ * The failed parts, and the subnet manager's place; reset[switch]: it returns, as in
+ * undo.
+ */
 static void begin(struct trial *t, const uint8_t *reset, const char *failed, uint32_t sm)
 {
 	static const struct {
@@ -122,7 +125,7 @@ static void test_returned_leaf(void **state)
 	}
 }
 
-/* Nothing has failed: nothing changes. */
+/* No part has failed: nothing changes. */
 static void test_nothing_returned(void **state)
 {
 	struct trial t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Transitions between multicast tables (mft_steps.h), on random trees: links fail
- * and come back, are drained, switches go away, reboot or forget, and groups
- * change: after each Set, the Sets of a step in any order, no packet arrives twice, loops
- * or goes to somebody else.
+ * Transitions between multicast tables (mft_steps.h), on random trees: links fail and
+ * return, are drained, switches fail, reboot or forget, and groups change: after each
+ * Set, the Sets of a step in any order, no packet arrives twice, loops or reaches a
+ * port that is no member's.
  */
 #include "expect.h"
 #include "mscene.h"
@@ -36,15 +36,16 @@ struct trial {
 	struct pm_mft_steps steps;
 	struct pm_mfts *wanted;
 	uint8_t member[MSCENE_GROUPS][PORTS]; /* before the event */
-	/* What is to arrive all the time unless a group is in order: it does so before
-	 * the first Set and by the tables that are wanted. */
+	/*
+	 * The packets that must arrive all the time unless a group is in order: those
+	 * that arrive before the first Set and by the wanted tables.
+	 */
 	uint8_t steady[MSCENE_GROUPS][SENDERS][PORTS];
-	uint32_t
-		lost[MSCENE_GROUPS]; /* Sets after which something of it did not arrive */
-	bool came_back; /* some switch, with entries of before or what nobody knows */
+	uint32_t lost[MSCENE_GROUPS]; /* Sets after which some of them did not arrive */
+	bool came_back;		      /* some switch, with old or unknown entries */
 };
 
-/* What was met, over all trials. */
+/* The events of all trials. */
 static struct {
 	uint32_t events, sets, ordered, cleared, twice, longest, harm, garbage, rebooted;
 	uint32_t losing, lost; /* groups that lost packets, for how many Sets at most */
@@ -73,7 +74,7 @@ static void find_reachable(struct trial *t)
 		}
 }
 
-/* Links behind which nobody can send are neither up nor usable. */
+/* Links behind which no port can send are neither up nor usable. */
 static void cut_off(struct trial *t)
 {
 	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++)
@@ -81,7 +82,7 @@ static void cut_off(struct trial *t)
 			t->up[i] = t->scene.usable[i] = 0;
 }
 
-/* What a switch that comes back holds: what it did, nothing, or what nobody knows. */
+/* The table of a switch that returns: the old one, empty, or unknown. */
 static void come_back(struct trial *t, uint32_t sw)
 {
 	uint32_t blocks = pm_mfts_num_blocks(t->real);
@@ -120,7 +121,7 @@ static void draw_event(struct trial *t)
 			come_back(t, sw);
 }
 
-/* ---- Looking ---- */
+/* ---- Checks ---- */
 
 /* A set of ports: members of all groups, and what is in masks of one MLID, if `held`. */
 static void mark_members(struct trial *t, uint8_t *marks)
@@ -141,7 +142,7 @@ static void mark_entries(struct trial *t, uint16_t mlid, uint8_t *marks)
 	}
 }
 
-/* Sends from all that are or were a member. */
+/* Sends from all present and former members. */
 static const char *look(struct trial *t, uint16_t mlid)
 {
 	struct mwalk walk = {t->scene.topology, t->real, t->up};
@@ -238,7 +239,7 @@ static void count_lost(struct trial *t, uint32_t block)
 			t->lost[g] += loses(t, g);
 }
 
-/* Only groups in order lose packets, and for no more Sets than is said. */
+/* Only groups in order lose packets, and for no more Sets than predicted. */
 static void check_lost(const struct trial *t)
 {
 	uint32_t losing = 0;
@@ -280,8 +281,8 @@ static void shuffle(struct trial *t, struct pm_mft_set *sets, uint32_t num)
 }
 
 /*
- * Sends the Sets of a step, all of one block. Where a switch holds what nobody knows,
- * there may be loops until step 0 is over.
+ * Sends the Sets of a step, all of one block. Where a switch has unknown entries, there
+ * may be loops until step 0 is over.
  */
 static void send_step(struct trial *t, struct pm_mft_set *sets, uint32_t num)
 {
@@ -327,8 +328,10 @@ static uint64_t place_of(const struct trial *t, const struct pm_mft_set *set)
 	return (place << 1 | ends) << 32 | set->sw << 8 | set->position;
 }
 
-/* The places that differ have one Set or two, in order, the last one of which is what is
- * wanted. */
+/*
+ * The places that differ have one Set or two, in order, the last one of which has the
+ * wanted masks.
+ */
 static void check_sets(struct trial *t)
 {
 	struct pm_mft_delta delta = {0};
@@ -398,8 +401,10 @@ static bool has_cycle(const struct trial *t, uint16_t mlid)
 	return memchr(relays, 1, sizeof(relays)) != NULL;
 }
 
-/* A group needs an order only if both trees together have a cycle; in a table that nobody
- * knows, any MLID may. */
+/*
+ * A group needs an order only if both trees together have a cycle; in an unknown table,
+ * any MLID may.
+ */
 static void check_ordered(const struct trial *t)
 {
 	uint32_t cycles = 0;

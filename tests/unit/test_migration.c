@@ -66,7 +66,7 @@ static bool is_in_plan(const struct pm_plan *plan, const struct pm_fabric *fabri
 	return true;
 }
 
-/* Exchanges LIDs of ports at random, and moves some to LIDs that nobody has. */
+/* Exchanges LIDs of ports at random, and moves some to free LIDs. */
 static void mix_lids(struct pm_fabric *fabric, struct random *random, uint32_t share)
 {
 	uint32_t *ports = calloc(fabric->num_ports, sizeof(*ports)), num = 0;
@@ -96,7 +96,7 @@ static void mix_lids(struct pm_fabric *fabric, struct random *random, uint32_t s
 	free(ports);
 }
 
-/* Carries the order out: nobody reboots twice. */
+/* Carries the order out: no node reboots twice. */
 static void check_order(const struct pm_plan *plan, const struct pm_fabric *fabric,
 			const struct pm_migration *migration)
 {

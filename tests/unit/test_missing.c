@@ -85,7 +85,7 @@ static void test_drawn(void **state)
 	world_free(&world);
 }
 
-/* A switch that the plan knows no cable of any more is no part. */
+/* A switch without any cable in the plan is no part. */
 static void test_recabled(void **state)
 {
 	struct pm_missing missing;
@@ -102,7 +102,10 @@ static void test_recabled(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* The switches above failed: what was cut off with them is behind them, and last. */
+/*
+ * The switches above failed: parts that were cut off with them are behind them, and
+ * last.
+ */
 static void test_behind(void **state)
 {
 	struct world world;

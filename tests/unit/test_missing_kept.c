@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is kept of missing parts from one document of the state to the next. */
+/* The members that missing parts keep from one document of the state to the next. */
 #include "unit.h"
 
 #include "io/missing_kept.h"
@@ -42,7 +42,7 @@ static void acknowledge(uint64_t guid, unsigned int num, uint64_t since)
 	outages[requests.acknowledged.num++] = (struct pm_request_part){guid, num, since};
 }
 
-/* What was at the host's port, c:1. */
+/* The host at the port c:1. */
 static struct known_hosts known;
 
 /* "SWITCHES LINKS HOSTS ACKNOWLEDGED: SINCE[*][HOST] .." of a document, which is freed.
@@ -85,7 +85,7 @@ static void test_since(void **state)
 	check(&kept, json_pack("{s:n}", "missing"), 1, "0 0 0 0:");
 	check(&kept, make("a"), 10, "1 5 2 0: 10");
 	check(&kept, make("ab"), 20, "1 6 2 0: 10 20");
-	/* Not known: what it was. */
+	/* The former host is unknown. */
 	check(&kept, json_pack("{s:n}", "missing"), 25, "1 6 2 0: 10 20");
 	check(&kept, make("bc"), 30, "0 2 1 0: 20 30");
 	check(&kept, make("a"), 40, "1 5 2 0: 40");
@@ -107,13 +107,13 @@ static void test_acknowledged(void **state)
 	outages[1].num = 3;
 	check(&kept, json_pack("{s:n}", "missing"), 20, "0 0 0 3: 10* 10* 10*");
 	check(&kept, make("abc"), 20, "0 0 0 3: 10* 10* 10*");
-	/* Back, and gone again: another failure. */
+	/* Returned, and missing again: another failure. */
 	check(&kept, make("bc"), 30, "0 0 0 2: 10* 10*");
 	check(&kept, make("abc"), 40, "1 5 2 2: 40 10* 10*");
 	missing_forget(&kept);
 }
 
-/* What was acknowledged before it began is something else at this place. */
+/* Acknowledged before it began: that was another part at this place. */
 static void test_same_second(void **state)
 {
 	struct missing_kept kept = {0};
@@ -141,14 +141,16 @@ static void test_restart(void **state)
 	missing_forget(&kept);
 	check(&next, json_pack("{s:n}", "missing"), 20, "1 5 2 1: 10 10*");
 	check(&next, make("abc"), 30, "1 6 3 1: 10 10* 30");
-	/* The last state was not written: the outage is as old as it was said to be. */
+	/*
+	 * The last state was not written: the outage keeps the age that it had in it.
+	 */
 	missing_begin(&next, NULL, &requests);
 	check(&next, make("ab"), 40, "1 5 2 1: 40 10*");
 	missing_forget(&next);
 	requests.acknowledged.num = 0;
 }
 
-/* A name is that of when it was lost, also in another process. */
+/* A name is that at the time of the failure, also in another process. */
 static void test_host(void **unused)
 {
 	struct known_host list[] = {{.leaf = 0xc, .leaf_port = 1, .name = "h1"}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Loops and cycles while Sets arrive, against what check finds in each mixture of tables.
+ * Loops and cycles while Sets arrive, against check's results for each mixture of
+ * tables.
  */
 #include "world.h"
 #include "unit.h"
@@ -12,7 +13,7 @@
 
 /* ---- By hand ---- */
 
-/* A ring of three switches with a host each, and a way back. */
+/* A ring of three switches with a host each, and a path back. */
 static const char ring[] =
 	"r0/3 r1/3 r2/3 r0:1=a r1:1=b r2:1=c r0:2=r1:3 r1:2=r2:3 r2:2=r0:3";
 
@@ -95,7 +96,7 @@ static void test_loop(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* The same loop, made and removed by Sets that arrive at one time: it was never there. */
+/* The same loop, made and removed by Sets that arrive at one time: it never existed. */
 static void test_momentary_loop(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
@@ -143,7 +144,10 @@ static void test_loop_returns(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* All go round one way, without a loop: packets of two hops close a cycle of three. */
+/*
+ * All packets go in one direction, without a loop: packets of two hops close a cycle of
+ * three.
+ */
 static void test_cycle(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 2, 3, 1, 2, 2, 3, 1};
@@ -186,7 +190,7 @@ struct scene {
 	struct world world;
 	struct recipe recipe;
 	struct random random;
-	struct pm_fabric *now; /* without what is lost by now */
+	struct pm_fabric *now; /* without the parts that have failed by now */
 	struct pm_lft_trace *trace;
 	uint8_t *tables; /* now */
 };
@@ -330,7 +334,7 @@ static bool has_happened(const struct scene *s, uint32_t event, uint64_t ns, boo
 				     : s->trace->active[event - s->trace->num].ns <= ns;
 }
 
-/* Whether what is told of is there. */
+/* Whether a reported loop exists. */
 static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, uint64_t ns,
 		     bool failed)
 {

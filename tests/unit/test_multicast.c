@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Trees and their tables (multicast.h) on random trees with links that fail and groups
- * that change: packets are followed copy by copy, roots are looked for slowly, and tables
- * depend on nothing but what they are to depend on.
+ * that change: packets are followed copy by copy, roots are searched slowly, and tables
+ * depend only on the documented input.
  */
 #include "expect.h"
 #include "mscene.h"
@@ -19,12 +19,12 @@
 
 static uint64_t seed; /* of the round at hand */
 
-/* What was met, over all rounds. */
+/* The events of all rounds. */
 static struct {
 	uint32_t groups, states[5], excluded, moved, stayed, small, empty;
 } met;
 
-/* ---- What roots there are, slowly ---- */
+/* ---- The possible roots, slowly ---- */
 
 static bool is_usable(const struct mscene *scene, uint32_t port, uint32_t index)
 {
@@ -33,7 +33,7 @@ static bool is_usable(const struct mscene *scene, uint32_t port, uint32_t index)
 	       scene->capacity[pm_fabric_peer_node(scene->topology, port)] > index;
 }
 
-/* Marks what a switch reaches over usable links: going down, or anywhere. */
+/* Marks all that a switch reaches over usable links: going down, or anywhere. */
 static void flood(const struct mscene *scene, uint32_t index, uint32_t from, bool down,
 		  uint8_t *reached)
 {
@@ -175,8 +175,8 @@ static bool has_tree(const struct pm_group_tree *tree)
 }
 
 /*
- * Entries lie on usable links, both ends of each, and all but the root have one link up;
- * what is neither a member nor a link of the tree is in no mask.
+ * Entries lie on usable links, both ends of each, and all but the root have one link
+ * up; ports that are neither a member's nor a link's of the tree are in no mask.
  */
 static void check_shape(const struct mscene *scene, const struct pm_mfts *tables,
 			uint16_t mlid, const struct pm_group_tree *tree)
@@ -381,7 +381,10 @@ static void check_input_alone(struct mscene *scene, struct random *random,
 	pm_mfts_free(again);
 }
 
-/* One group's members change: the same as all anew, and no other group's entries do. */
+/*
+ * One group's members change: the result is that of all anew, and no other group's
+ * entries change.
+ */
 static void check_reroute(struct mscene *scene, struct random *random,
 			  struct pm_mfts *tables)
 {
@@ -419,9 +422,9 @@ static bool is_hit(const struct mscene *scene, const struct pm_mfts *tables,
 }
 
 /*
- * Links fail: groups without these in their trees keep them. But a root that is not of
- * the group's plane was found under one that is, and a part without links has members
- * that are left out.
+ * Links fail: groups without these in their trees keep them. But a root outside the
+ * group's plane was found under one inside, and a part without links has members that
+ * are left out.
  */
 static void check_stays(struct mscene *scene, struct random *random)
 {
@@ -516,7 +519,7 @@ static void test_random(void **state)
 	assert_int_not_equal(met.empty, 0);
 }
 
-/* ---- Input that is not right ---- */
+/* ---- Wrong input ---- */
 
 static void test_input(void **state)
 {
@@ -732,7 +735,9 @@ static void test_narrow_plane(void **state)
 	mscene_free(&scene);
 }
 
-/* LIDs have no part in trees: whatever the LMC and their order, tables are the same. */
+/*
+ * LIDs do not influence trees: whatever the LMC and their order, tables are the same.
+ */
 static void test_lids(void **state)
 {
 	static const struct pm_plan_config configs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The nearest word: each kind of slip, ties, and what is no slip. */
+/* The nearest word: each kind of typing error, ties, and words that are too far off. */
 #include "unit.h"
 
 #include <portmajor/base/nearest.h>

@@ -193,7 +193,7 @@ static void test_no_final_newline(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* What the dump command of ibsim's console shows for small_net. */
+/* The output of the dump command of ibsim's console for small_net. */
 static void test_guids(void **state)
 {
 	struct pm_fabric *f = must_parse(small_net);
@@ -299,7 +299,7 @@ static void test_ibnetdiscover(void **state)
 	pm_fabric_free(f);
 }
 
-/* Texts that are fine, and the name that their only switch gets. */
+/* Valid texts, and the name that their only switch gets. */
 static const struct {
 	const char *name;
 	const char *text;
@@ -645,7 +645,7 @@ static void test_hosts_alone(void **state)
 	pm_fabric_free(f);
 }
 
-/* What has no cable has no LID, though the simulator knows one. */
+/* A node without a cable has no LID, though the simulator has one for it. */
 static void test_dump(void **state)
 {
 	struct pm_fabric *f = must_parse(DUMP_SWITCH DUMP_CABLE DUMP_HOST DUMP_ROUTER);
@@ -739,7 +739,7 @@ static const struct {
 			     "#  dumped 2 nodes\n"},
 };
 
-/* What is above the last unicast LID is none. */
+/* A number above the last unicast LID is none. */
 static void test_no_lids(void **state)
 {
 	static const struct {
@@ -760,7 +760,7 @@ static void test_no_lids(void **state)
 		}
 }
 
-/* What is put in the place of what makes a bad file of one line of the good one. */
+/* The replacement that turns one line of the good file into a bad one. */
 static void test_bad_subnet_lst(void **state)
 {
 	static const struct {

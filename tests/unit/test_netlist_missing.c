@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Texts that programs wrote and that are not whole: what is read, and what is noted. */
+/* Incomplete texts of programs: the fabric that is read, and the notes. */
 #include "unit.h"
 
 #include <portmajor/fabric/link.h>
@@ -467,7 +467,7 @@ static const struct {
 	 P_OF_A "warn: SW\n",
 	 NULL,
 	 {"t:5: no SW, CA or RT before"}},
-	/* What somebody wrote has to be right. */
+	/* A text that a person wrote has to be right. */
 	{"ibsim: no record", A "\n" B, NULL, {"unknown peer \"H-0000000000000010\""}},
 	{"ibsim: one end alone",
 	 "Switch 2 \"s\"\n[1]\"h\"\n\nCa 1 \"h\"\n",
@@ -524,7 +524,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* Descriptions have quotes of their own; ports without a cable are not known of. */
+/* Descriptions have quotes of their own; ports without a cable are unknown. */
 static void test_node(void **state)
 {
 	static const char *const texts[] = {HEAD A B I, LST_OF_A LST_OF_B LST_OF_I};
@@ -647,7 +647,7 @@ static void test_many(void **state)
 
 /* ---- Cut at each byte ---- */
 
-/* What is left has no cable and no LID that the whole has not. */
+/* The rest has no cable and no LID that the whole has not. */
 static void check_part(const char *part, const char *whole, size_t at)
 {
 	char words[300], *rest = words, *word;

@@ -394,8 +394,8 @@ static bool talks(const struct pm_fabric *fabric, uint32_t sw)
 }
 
 /*
- * The manager at a random switch's own port: all end ports there reach it, and it reaches
- * them, but for the paths that are counted; with connect_roots none.
+ * The manager at a random switch's own port: all end ports there reach it, and it
+ * reaches them, except for the counted paths; with connect_roots none.
  */
 static void check_manager(struct world *world, struct random *random,
 			  struct counts *counts)
@@ -469,8 +469,8 @@ static uint32_t count_over(const struct reference *r, const uint8_t *with, uint3
 }
 
 /*
- * The tables join what paths up and then down join, and as many other pairs of switches
- * with hosts as the best safe hub.
+ * The tables join all pairs that paths up and then down join, and as many other pairs
+ * of switches with hosts as the best safe hub.
  */
 static void check_failed(const struct world *world, const struct pm_fabric *now,
 			 struct counts *counts)

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* What counts for the key `k` in a text. */
+/* The value that counts for the key `k` in a text. */
 static const struct {
 	const char *name, *text;
 	const char *value; /* NULL: none */

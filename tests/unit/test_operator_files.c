@@ -115,9 +115,7 @@ static void sweep(struct operator_files *files)
 	assert_int_equal(sweeps, 0);
 }
 
-/* What else needs a sweep gets it at once between sweeps, and after one that is under
- * way.
- */
+/* Other reasons for a sweep get it at once between sweeps, and after a running one. */
 static void test_sweeps(void **state)
 {
 	const struct pm_roles roles = {0};
@@ -136,7 +134,7 @@ static void test_sweeps(void **state)
 	stop_following(files);
 }
 
-/* Has all files read, as a sweep does, and waits for the line or the news of that. */
+/* Has all files read, as a sweep does, and waits for the line or the change. */
 static bool read_again(struct operator_files *operator_files, int wanted_lines,
 		       struct pm_config *now, struct pm_error *misread)
 {
@@ -177,7 +175,7 @@ static void test_configuration(void **state)
 	assert_non_null(strstr(misread.text, ":1: unknown key \"flap_limmit\""));
 	assert_non_null(strstr(line, "configuration not used, values in use stay: /tmp"));
 
-	/* The next sweep's look finds the same error, which is no news. */
+	/* The next sweep finds the same error, which is no change. */
 	write_file(conf_path, "flap_limmit 8\n\n");
 	operator_files_poll(operator_files);
 	write_file(conf_path, "flap_limit 9\nrole io guid 7\n");
@@ -191,7 +189,7 @@ static void test_configuration(void **state)
 	unlink(conf_path);
 }
 
-/* News that come after a sweep has looked are for another one. */
+/* Changes after a sweep has read the files are for another one. */
 static void test_late_configuration(void **state)
 {
 	struct operator_files *operator_files;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What rows become: options read, help, and a list for shells. */
+/* The results of rows: options read, help, and a list for shells. */
 #include "unit.h"
 
 #include "../../src/cli/options.h"
@@ -58,7 +58,7 @@ static const struct cli_command command = {
 	.max_operands = 2,
 };
 
-/* What a stream got while a command line was read; both are put back. */
+/* The text on a stream while a command line was read; both streams are restored. */
 struct caught {
 	int status, operands;
 	char *out, *err;

@@ -25,7 +25,7 @@ static void send_to_one(struct lab *lab)
 
 /* ---- Paths ---- */
 
-/* When a single packet has come in, cable after cable, whatever their speeds. */
+/* The arrival of a single packet, cable after cable, at any speeds. */
 static uint32_t follow_packet(const struct lab *lab, const uint32_t *path, uint32_t num,
 			      uint32_t blocks)
 {
@@ -282,7 +282,7 @@ static void test_shift(void **state)
 		assert_int_equal(lab.r.slowest, zero_load(longest, 64));
 		assert_true(fabs(lab.r.accepted - 1) < 0.001 && !lab.r.unstable);
 	}
-	/* All by the top: nobody waits at all. */
+	/* All by the top: there is no waiting at all. */
 	lab.workload.shift = half;
 	run(&lab);
 	assert_int_equal(lab.r.slowest, zero_load(6, 64));
@@ -373,8 +373,10 @@ static void test_same(void **state)
 
 /* ---- Failures ---- */
 
-/* One packet, and each cable of its way dies at each tick: it is lost if a part of it has
- * not come in over that cable. */
+/*
+ * One packet, and each cable of its path dies at each tick: it is lost if a part of it
+ * has not come in over that cable.
+ */
 static void test_cut(void **state)
 {
 	const uint32_t size = 30;
@@ -436,8 +438,9 @@ static void test_queued(void **state)
 }
 
 /*
- * Two packets of a host, and a cable of their way dies for a while: packets for it then
- * or has not come in whole over it is lost, but a host waits. All credits are back.
+ * Two packets of a host, and a cable of their path dies for a while: a packet for it
+ * then, or one that has not come in whole over it, is lost, but a host waits. All
+ * credits are back.
  */
 static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32_t gone)
 {
@@ -536,8 +539,10 @@ static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
 	}
 }
 
-/* In random trees, with whatever parameters: all packets are accounted for, and when all
- * is done nothing is left and all credits are back. */
+/*
+ * In random trees, with random parameters: all packets are accounted for, and in the
+ * end no packet is left and all credits are back.
+ */
 static void test_conservation(void **state)
 {
 	uint64_t dropped = 0, delivered = 0;
@@ -634,7 +639,7 @@ static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *usable, uint32_
 	return sets;
 }
 
-/* The cables of a root die; the caller frees what is not usable. */
+/* The cables of a root die; the caller frees the list of unusable ones. */
 static uint8_t *fail_root(struct lab *lab, const char *name)
 {
 	const struct pm_fabric *fabric = lab->world.fabric;
@@ -652,7 +657,7 @@ static uint8_t *fail_root(struct lab *lab, const char *name)
 	return usable;
 }
 
-/* A root of a tree is lost, and the tables are mended 50,000 ticks later. */
+/* A root of a tree fails, and the tables are repaired 50,000 ticks later. */
 static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 {
 	struct lab lab;
@@ -742,8 +747,10 @@ static uint32_t count_dead(const struct lab *lab, const uint8_t *usable)
 	return dead;
 }
 
-/* Every message arrives once, however much was lost; those that wait for an answer when
- * the tables are mended take a time-out and no more. */
+/*
+ * Every message arrives once, however many packets were lost; those that wait for an
+ * answer when the tables are repaired take a time-out and no more.
+ */
 static void test_reliable(void **state)
 {
 	struct lab lab;
@@ -788,7 +795,7 @@ static void test_many_pairs(void **state)
 	end(&lab);
 }
 
-/* Nothing is mended: pairs are given up after eight times, no other one. */
+/* Tables are not repaired: pairs are given up after eight times, no other ones. */
 static void test_broken(void **state)
 {
 	struct lab lab;
@@ -852,7 +859,9 @@ static void test_set(void **state)
 
 #define TIMES 10
 
-/* The way to a host is away again and again: at times[2 i], and back at times[2 i + 1].
+/*
+ * The path to a host fails again and again: at times[2 i], and returns at times[2 i +
+ * 1].
  */
 static struct pm_packet_set *make_holes(struct lab *lab, uint32_t host,
 					const uint32_t *times)
@@ -873,8 +882,11 @@ static struct pm_packet_set *make_holes(struct lab *lab, uint32_t host,
 	return sets;
 }
 
-/* Where packets are missing and others come, the receiver says so, and nobody waits for
- * long. That is so more often than a packet is sent again: each time some had arrived. */
+/*
+ * Where packets are missing and others come, the receiver reports it, and no sender
+ * waits for long. That is more frequent than a packet that is sent again: each time
+ * some had arrived.
+ */
 static void test_gap(void **state)
 {
 	struct lab lab;
@@ -944,7 +956,7 @@ static void test_answer(void **state)
 	end(&lab);
 }
 
-/* So many packets are sent before the first is answered, and no more. */
+/* The number of packets that are sent before the first is answered. */
 static void test_window(void **state)
 {
 	struct lab lab;
@@ -960,7 +972,7 @@ static void test_window(void **state)
 	end(&lab);
 }
 
-/* ---- What goes wrong ---- */
+/* ---- Failures of traffic ---- */
 
 static void test_drops(void **state)
 {
@@ -998,7 +1010,7 @@ static void test_deadlock(void **state)
 
 	begin_ring(&lab);
 	lab.workload.shift = 1;
-	run(&lab); /* nobody waits for anybody */
+	run(&lab); /* no packet waits for another one */
 	lab.workload.shift = 3;
 	start_to_end(&lab);
 	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
@@ -1027,7 +1039,7 @@ static uint32_t list_deadlocks(struct lab *lab, const struct pm_packet_deadlock 
 }
 
 /*
- * Reports how long a deadlock was there, and the hosts that it blocked, also when it is
+ * Reports how long a deadlock lasted, and the hosts that it blocked, also when it is
  * over.
  */
 static void test_deadlocks(void **state)
@@ -1041,7 +1053,7 @@ static void test_deadlocks(void **state)
 	start_to_end(&lab);
 	assert_int_equal(list_deadlocks(&lab, &list), 0);
 	finish(&lab);
-	/* It is there to the end, and the same however often somebody looks. */
+	/* It stays to the end, and is the same however often it is looked for. */
 	lab.workload.shift = 3;
 	start(&lab);
 	for (uint32_t now = 10; !stuck; now += 10) {
@@ -1085,7 +1097,7 @@ static void test_deadlocks(void **state)
 	end_ring(&lab);
 }
 
-/* A deadlock is found once nothing arrives any more, and not before. */
+/* A deadlock is found once no packet arrives any more, and not before. */
 static void try_ring(uint64_t seed, uint32_t buffer)
 {
 	struct lab lab;

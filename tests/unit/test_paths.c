@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The walks that judge tables, themselves judged: random tables over random trees, of
- * which every packet is followed here, one by one. Shares no code with the walks.
- * PM_SEED chooses the first seed and PM_ROUNDS how many trees.
+ * The walks that judge tables, judged themselves: random tables over random trees, each
+ * packet of which is followed here, one by one. Shares no code with the walks. PM_SEED
+ * chooses the first seed and PM_ROUNDS how many trees.
  */
 #include "recipe.h"
 #include "reference.h"
@@ -24,7 +24,7 @@ struct trial {
 	uint8_t *connected; /* [from][to] cables join these switches */
 };
 
-/* Where one packet went. */
+/* The path of one packet. */
 struct trip {
 	uint32_t end; /* port, or PM_NONE: nowhere */
 	bool round, turned;
@@ -44,7 +44,7 @@ static bool is_switch(const struct trial *t, uint32_t node)
 	return t->fabric->nodes[node].type == PM_SWITCH;
 }
 
-/* Up to a switch where it was before, or to its end. */
+/* Up to a repeated switch, or to its end. */
 static struct trip travel(const struct trial *t, uint32_t from, uint32_t lid)
 {
 	const uint8_t *level = t->check.level;
@@ -265,7 +265,7 @@ static uint8_t *find_dependencies(const struct trial *t, uint8_t *used)
 	return waits;
 }
 
-/* Takes away what waits for nothing until all that is left goes round. */
+/* Removes channels that wait for none until all that are left are in cycles. */
 static bool has_loop(const uint8_t *waits, const uint8_t *used, uint32_t num)
 {
 	uint8_t *left = malloc(num + 1);

@@ -531,7 +531,7 @@ static void check_keeping(const struct keeping *row)
 	for (uint32_t p = 0; p < plan->topology->num_ports; p++)
 		if (plan->lid[p] && plan->owner[plan->lid[p]] != p)
 			fail_msg("%s: LID %u", row->name, plan->lid[p]);
-	/* What nobody else wants stays as in a plan without LIDs. */
+	/* LIDs that no other port claims stay as in a plan without LIDs. */
 	text = reference_plan(plan, true);
 	if (text && !strstr(text, "is not in a run"))
 		fail_msg("%s: %s", row->name, text);
@@ -545,7 +545,7 @@ static void test_keep_lids(void **state)
 		check_keeping(&keepings[i]);
 }
 
-/* A second subnet manager, with another idea, finds the LIDs of the first. */
+/* A second subnet manager, with another plan, finds the LIDs of the first. */
 static void test_recover(void **state)
 {
 	struct world world;
@@ -573,7 +573,7 @@ static void test_recover(void **state)
 }
 
 /*
- * What pm_plan_keep makes of it when a host comes up anew, without a LID; the fabric's
+ * The result of pm_plan_keep when a host comes up anew, without a LID; the fabric's
  * ports then have the LIDs of that plan. NULL: all is as planned. Frees `before`.
  */
 static struct pm_plan *reboot(struct pm_fabric *fabric, const char *host,
@@ -618,7 +618,10 @@ static void test_two_rounds(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* A place that keeps its LID has what the older plan's tables depend on, one by one. */
+/*
+ * A place that keeps its LID keeps the values on which the older plan's tables depend,
+ * one by one.
+ */
 static void test_older(void **state)
 {
 	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
@@ -977,7 +980,7 @@ static void test_grow(void **state)
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		/* Ports to spare, and switches in the order of the GUIDs of old. */
+		/* Free ports, and switches in the order of the old GUIDs. */
 		char before[400], after[400];
 		struct pm_fabric *fabric;
 		struct pm_plan *plan;
@@ -1068,8 +1071,8 @@ static void test_grown_planes(void **state)
 }
 
 /*
- * What comes beside LIDs out of plan: the planned LID and plane where that LID is free,
- * and what it reports comes first.
+ * Parts that come beside LIDs out of plan: they get the planned LID and plane where
+ * that LID is free, and a reported LID comes first.
  */
 static void test_grown_beside(void **state)
 {
@@ -1210,7 +1213,7 @@ static void test_replaced(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* What the plan knows, though it is gone or was an empty slot, is no growth. */
+/* Known parts, absent or empty slots, are no growth. */
 static void test_nothing_to_grow(void **state)
 {
 	static const char *const drawings[] = {
@@ -1261,8 +1264,8 @@ static void test_match_marks(void **state)
 }
 
 /*
- * A spine and so many leaves, each with a host. Of these the last ones are other than in
- * the first fabric: in the ways of `strange`, a letter each.
+ * A spine and so many leaves, each with a host. The last ones differ from those of the
+ * first fabric in the ways of `strange`, a letter each.
  */
 static struct pm_fabric *make_leaves(unsigned int leaves, const char *strange)
 {
@@ -1352,8 +1355,8 @@ static void test_hosts_connected(void **state)
 }
 
 /*
- * A slot becomes a cable and then a slot again. The place keeps its LID, and at
- * each step packets reach what is there: in the end a host on l1's port 2.
+ * A slot becomes a cable and then a slot again. The place keeps its LID, and at each
+ * step packets reach the present part: in the end a host on l1's port 2.
  */
 static void test_slot_link_slot(void **state)
 {

@@ -147,7 +147,7 @@ static void test_oddities(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Whatever byte is changed, and wherever the file ends, it is not taken. */
+/* Whatever byte is changed, and wherever the file ends, it is refused. */
 static void test_damage(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);
@@ -181,7 +181,7 @@ static void test_damage(void **state)
 #define HEAD "portmajor-plan 4\norder grouped\nlmc 0\n"
 #define SW "switch 1 1 4 a\n"
 
-/* A checksum made right again does not make nonsense sense. */
+/* A corrected checksum does not make a wrong content valid. */
 static const struct {
 	const char *name, *body, *says;
 } nonsense[] = {
@@ -325,7 +325,7 @@ static void test_ranges(void **state)
 	}
 }
 
-/* What was made of tables that were found comes back as such. */
+/* A plan that was made of the tables found comes back as such. */
 static void test_adopted(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ways through the phases of planning.h, then random ones in random trees. Leaks and
+ * Sequences of the phases of planning.h, then random ones in random trees. Leaks and
  * double frees are found by the asan-ubsan preset.
  */
 #include "engine/planning.h"
@@ -63,7 +63,7 @@ static void check_empty(const struct planning *planning)
 	assert_false(planning->unsaved);
 }
 
-/* What planning_count says of a fabric. */
+/* The result of planning_count for a fabric. */
 static uint32_t count(struct planning *planning, const struct pm_fabric *fabric)
 {
 	uint8_t *discovered = pm_array(planning->plan->topology->num_ports, 1);
@@ -146,7 +146,7 @@ static void test_loaded(void **state)
 	assert_ptr_equal(planning.base, base);
 	assert_null(planning.last);
 
-	/* Read once more: all of it is another one's. */
+	/* Read once more: all of it is another fabric's. */
 	planning_load(&planning, plan_of(fabric, false), NULL);
 	assert_int_equal(planning.phase, PLANNING_LOADED);
 	assert_null(planning.plan);
@@ -266,7 +266,7 @@ static void test_no_room(void **state)
 
 #define MAX_NODES 64
 
-/* A fabric over time: what its ports have, and the plans of the OpenSM that runs. */
+/* A fabric over time: its ports' LIDs, and the plans of the running OpenSM. */
 struct site {
 	struct recipe recipe;
 	uint16_t lid[MAX_NODES]; /* of host or switch, 0: none */
@@ -286,7 +286,7 @@ static uint32_t port_of(const struct pm_fabric *fabric, const struct recipe_node
 	return fabric->nodes[i].first_port + (node->type == PM_SWITCH ? 0u : 1u);
 }
 
-/* What discovery finds: with migrate, ports that are not up have no LID. */
+/* The discovered fabric: with migrate, ports that are not up have no LID. */
 static struct pm_fabric *discover(struct site *site)
 {
 	struct pm_fabric *fabric = recipe_build(&site->recipe, NULL);
@@ -336,7 +336,7 @@ static uint32_t give_lids(struct site *site, const struct pm_fabric *fabric)
 	return differ;
 }
 
-/* A sweep, the first of an OpenSM if `keep`; returns what is out of plan. */
+/* A sweep, the first of an OpenSM if `keep`; returns the number out of plan. */
 static uint32_t sweep(struct site *site, bool keep)
 {
 	struct pm_fabric *fabric = discover(site);
@@ -424,7 +424,7 @@ static void migrate_all(struct site *site)
 
 /*
  * A tree that runs with LIDs in the order of its nodes, as another engine gave them,
- * taken over without migrate; `away` is not there yet.
+ * taken over without migrate; `away` is not present yet.
  */
 static uint32_t take_over(struct site *site, const char *away)
 {
@@ -467,7 +467,7 @@ static void keep_lids(struct site *site)
 	memcpy(site->before, site->lid, sizeof(site->before));
 }
 
-/* Whether all that are there have the LIDs that they had. */
+/* Whether all present ports have their former LIDs. */
 static void check_lids(const struct site *site)
 {
 	for (uint32_t i = 0; i < site->recipe.num_nodes; i++)
@@ -476,7 +476,7 @@ static void check_lids(const struct site *site)
 				 site->before[i], site->lid[i]);
 }
 
-/* The base is the plan of the fabric alone, whatever its ports have. */
+/* The base is the plan of the fabric alone, whatever LIDs its ports have. */
 static void check_base(const struct site *site, struct recipe *recipe)
 {
 	struct pm_fabric *fabric = recipe_build(recipe, NULL);
@@ -489,7 +489,9 @@ static void check_base(const struct site *site, struct recipe *recipe)
 	pm_fabric_free(fabric);
 }
 
-/* What is planned is not forgotten: sweeps, a restart and reboots leave it as it is. */
+/*
+ * The planned LIDs are not forgotten: sweeps, a restart and reboots do not change them.
+ */
 static void test_stays(void **state)
 {
 	struct site site;
@@ -502,7 +504,7 @@ static void test_stays(void **state)
 	assert_int_equal(site.moved, 0);
 	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
 		assert_int_equal(reboot(&site, i), differ);
-	/* One that is off does not run with any LID, and comes back with its own. */
+	/* A port that is off returns with its own LID. */
 	set_away(&site, "h7", true);
 	assert_int_equal(sweep(&site, false), differ - 1);
 	assert_int_equal(restart(&site, false, false), differ - 1);
@@ -533,7 +535,7 @@ static void test_no_yes_no(void **state)
 	assert_int_equal(restart(&site, false, false), left);
 	check_lids(&site);
 
-	/* And on, in this OpenSM; then no changes nothing more. */
+	/* And on, in this OpenSM; then no, which changes nothing more. */
 	assert_int_equal(restart(&site, true, false), left);
 	migrate_all(&site);
 	check_base(&site, &site.recipe);
@@ -544,9 +546,8 @@ static void test_no_yes_no(void **state)
 }
 
 /*
- * What comes is planned beside what is there. It gets the planned LIDs at once where
- * these are free.
- * New planes get slots only with migrate, at the restart.
+ * New parts are planned beside the present ones. They get the planned LIDs at once
+ * where these are free. New planes get slots only with migrate, at the restart.
  */
 static void check_arrival(const char *name, bool planes)
 {
@@ -625,7 +626,7 @@ static void test_replaced(void **state)
 	check_replaced("sw1-0");
 }
 
-/* The file of the plan in force is gone: what runs keeps its LID. */
+/* The file of the plan in force is gone: running ports keep their LIDs. */
 static void test_file_lost(void **state)
 {
 	struct site site;
@@ -642,8 +643,8 @@ static void test_file_lost(void **state)
 }
 
 /*
- * A plan that was made from a part, beside LIDs of the plan for all: when the rest comes,
- * that one is the base, and nothing is out of plan.
+ * A plan that was made from a part, beside LIDs of the plan for all: when the rest
+ * comes, that one is the base, and no port is out of plan.
  */
 static void test_origin(void **state)
 {

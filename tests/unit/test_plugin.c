@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The whole plugin below an OpenSM of stubs (subnet.h), with each allocation of a step
- * failing alone, and then with all behind it. Either what comes of it is what comes of
- * the step without failures, or the log says that memory is out and nothing of it is
- * there: tables as they were, no LID twice, no lock held, nothing leaked, every document
- * on disk whole. The next sweep makes good what was not done.
+ * failing alone, and then with all behind it. Either the result is that of the step
+ * without failures, or the log reports the lack of memory and there is no result:
+ * tables unchanged, no LID twice, no lock held, nothing leaked, every document on disk
+ * whole. The next sweep makes up for it.
  */
 #include "subnet.h"
 
@@ -18,8 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of how many allocations one is tried, if PM_EVERY does not say; fewer without a sweep
- */
+/* The interval of the tried allocations without PM_EVERY; fewer without a sweep */
 #ifndef EVERY
 #define EVERY 61
 #endif
@@ -31,7 +30,7 @@ static struct pm_fabric *fabric;     /* of the scenario */
 static struct memfault failing;	     /* now, in the scenario of this name */
 static const char *name;
 
-/* What a step came to, and the sweep behind it. */
+/* The result of a step, and of the sweep behind it. */
 struct outcome {
 	struct subnet_sweep sweep, after;
 	uint64_t lids, tables, lids_after, tables_after;
@@ -63,7 +62,7 @@ static const char *config_path(const char *text)
 	return path;
 }
 
-/* A document says of everything that was counted what it was. */
+/* A document agrees with all counts. */
 static void check_member(const json_t *document, const char *count, const char *member)
 {
 	const json_t *since = json_object_get(document, "since_start");
@@ -106,7 +105,7 @@ static uint64_t check_state(bool shadow)
 		assert_true(json_is_string(
 			json_object_get(json_object_get(document, "plan"), "file")));
 	unreachable = json_object_get(document, "unreachable");
-	/* It is about paths over a hub, too. */
+	/* It lists paths over a hub, too. */
 	assert_true(json_is_string(json_object_get(unreachable, "text")) ||
 		    !json_integer_value(json_object_get(unreachable, "pairs")));
 	told = (uint64_t)json_integer_value(json_object_get(unreachable, "pairs")) << 32 |
@@ -246,7 +245,7 @@ static void repair_and_drain(void)
 	ask_to_drain();
 }
 
-/* Without a sweep: the repairer's thread alone, which is to follow that. */
+/* Without a sweep: only the repairer's thread, which is to follow it. */
 static void drain_beside(void)
 {
 	load("");
@@ -285,8 +284,8 @@ static void set_switch(const char *sw, unsigned int ports, bool up)
 }
 
 /*
- * All files are lost while a spine and a leaf are away: tables found are kept. The spine
- * comes back.
+ * All files are lost while a spine and a leaf are absent: the tables found are kept.
+ * The spine returns.
  */
 static void ask_to_rebalance(void)
 {
@@ -400,9 +399,9 @@ static const struct scenario {
 	void (*prepare)(void);
 	void (*act)(struct subnet_sweep *result);
 	bool shadow;
-	bool first;	    /* what OpenSM does alone in the first sweep, stays */
+	bool first;	    /* the result of OpenSM's first sweep stays */
 	void (*then)(void); /* before the next sweep, or NULL */
-	bool left;	    /* without memory, what is done is left to the sweep */
+	bool left;	    /* without memory, the rest is left to the sweep */
 	bool large;	    /* a tree of three spines */
 } scenarios[] = {
 	{"the plugin is loaded", write_config, .act = do_load, .shadow = true},
@@ -453,7 +452,7 @@ static void check_step(const struct scenario *s, const struct outcome *now,
 		assert_int_equal(now->unreachable, expected->unreachable);
 }
 
-/* The sweep behind it goes as if nothing had been. */
+/* The next sweep goes on as if nothing had happened. */
 static void check_after(const struct scenario *s, const struct outcome *now,
 			const struct outcome *expected)
 {
@@ -469,7 +468,7 @@ static void check_after(const struct scenario *s, const struct outcome *now,
 	assert_int_equal(now->tables_after, expected->tables_after);
 }
 
-/* Does a step; expected NULL: nothing fails, this is what is expected. */
+/* Does a step; expected NULL: no allocation fails, and this is the expected result. */
 static struct outcome run(const struct scenario *s, const struct memfault *fault,
 			  const struct outcome *expected, bool goes_on)
 {
@@ -518,7 +517,8 @@ static void try_all(const struct scenario *s, uint64_t first, uint64_t every)
 	uint64_t trials = 0;
 
 	fabric = fabrics[s->large];
-	run(s, &none, NULL, true); /* what libraries allocate once, they have now */
+	run(s, &none, NULL,
+	    true); /* by now libraries have made their one-time allocations */
 	expected = run(s, &none, NULL, true);
 	for (uint64_t nth = first; nth <= expected.allocations + 1; nth += every)
 		for (unsigned int kind = 0; kind < 4; kind++) {
@@ -554,7 +554,7 @@ static uint64_t count_allocations(void)
 	return memfault_end();
 }
 
-/* The second sweep already computes nothing: as much is allocated as in the third. */
+/* The second sweep already computes nothing: it allocates as much as the third. */
 static void test_quiet(void **state)
 {
 	uint64_t first, second, third;
@@ -583,7 +583,7 @@ static void check_phase(const char *expected)
 	json_decref(document);
 }
 
-/* After a routing run without a discovery nothing is left to be done. */
+/* After a routing run without a discovery no work is left. */
 static void test_phases(void **state)
 {
 	struct subnet_sweep result;
@@ -602,8 +602,7 @@ static void test_phases(void **state)
 	subnet_end();
 }
 
-/* A discovery that comes to no end sees nothing: what was found failed before stays so.
- */
+/* A discovery without an end sees nothing: failures found before stay. */
 static void test_no_end_of_discovery(void **state)
 {
 	struct subnet_sweep result;

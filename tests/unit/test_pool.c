@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pools: what they hand out, and that no failure is forgotten. */
+/* Pools: the memory that they give, and that no failure is forgotten. */
 #include "unit.h"
 
 #include <portmajor/base/pool.h>
@@ -173,7 +173,9 @@ static void test_too_much(void **state)
 	assert_int_equal(memory.calls, 0);
 }
 
-/* Whichever fails, it is known after all of them, and what there is can be freed. */
+/*
+ * Whichever fails, the failure is known after all of them, and the pool can be freed.
+ */
 static void test_failures(void **state)
 {
 	for (int at = 1; at <= 3; at++) {

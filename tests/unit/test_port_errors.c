@@ -192,7 +192,7 @@ static void test_gone(void **unused)
 	port_errors_free(&errors);
 }
 
-/* One that is read less than once an hour is not gone. */
+/* A port that is read less than once an hour is not forgotten. */
 static void test_rarely(void **unused)
 {
 	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -255,7 +255,7 @@ static void note_wait(struct port_errors *errors, uint64_t guid, uint8_t num,
 	port_errors_note(errors, &reading, START + now);
 }
 
-/* The worst first, of the last two readings; a first one says nothing. */
+/* The worst first, of the last two readings; a first one has no value. */
 static void test_waits(void **state)
 {
 	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};

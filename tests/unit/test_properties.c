@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What must hold in every tree, tried on random ones against the slow reference.
- * PM_SEED chooses the first seed and PM_ROUNDS how many trees; round r of seed s
- * is round 0 of seed s + r.
+ * Properties of every tree, tried on random ones against the slow reference. PM_SEED
+ * chooses the first seed and PM_ROUNDS how many trees; round r of seed s is round 0 of
+ * seed s + r.
  */
 #include "../../src/route/route_parts.h"
 #include "expect.h"
@@ -48,7 +48,7 @@ struct trial {
 
 static const struct recipe_limits limits = {.switches = 60, .hosts = 90};
 
-/* A manager anywhere or nowhere, and sometimes ways to all switches. */
+/* A manager anywhere or nowhere, and sometimes paths to all switches. */
 static void choose_detours(struct trial *t)
 {
 	uint32_t place = random_below(&t->random, t->plan->topology->num_ports);
@@ -151,7 +151,7 @@ static void check_shuffled(struct trial *t)
 	pm_fabric_free(fabric);
 }
 
-/* Loses something that is there, or brings something back. */
+/* Fails a present part, or brings an absent one back. */
 static void change_one(struct trial *t)
 {
 	bool away = random_chance(&t->random, 65);
@@ -237,7 +237,7 @@ static void check_not_moved(const struct trial *t)
 	}
 }
 
-/* Sends what differs, as the plugin would, and counts it the slow way. */
+/* Sends the differences, like the plugin, and counts them the slow way. */
 static void send(struct trial *t)
 {
 	struct pm_delta delta = {0};
@@ -269,7 +269,7 @@ static void send(struct trial *t)
 	EXPECT(delta.least <= delta.blocks && delta.blocks <= delta.entries);
 }
 
-/* Takes out of the switches what they must not keep, as the plugin does. */
+/* Removes the entries that switches must not keep, like the plugin. */
 static void drop_stale(struct trial *t)
 {
 	struct pm_held *held = calloc(t->num, sizeof(*held));
@@ -364,7 +364,7 @@ static void check_connected(const struct trial *t)
 		}
 }
 
-/* ---- What is apart ---- */
+/* ---- Missing paths ---- */
 
 /* Whether a packet gets from a switch to an end port by the tables in wanted[]. */
 static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
@@ -453,7 +453,7 @@ static void check_unreachable(const struct trial *t)
 	free(label);
 }
 
-/* Brings plan, tables and switches to what the recipe has now, and looks. */
+/* Brings plan, tables and switches to the present recipe, and checks them. */
 static void step(struct trial *t)
 {
 	struct reference_tables tables = {t->plan, NULL, t->stride, &t->detours};
@@ -601,11 +601,12 @@ static bool connects(const struct trial *t, const struct pm_routes *routes, uint
 static uint64_t pairs_compared, pairs_lost;
 
 /*
- * Counts pairs that lack a path which service ports would have, less those that have one
- * which service ports would not have; without connect_roots two aggregation nodes may
- * lack it. The hub is that which serves most hosts, so hosts lose nothing to each other,
- * but may win at the cost of some aggregation nodes. A few pairs are lost by chance: the
- * ports that lead to the hub depend on how many destinations have traffic.
+ * Counts pairs that lack a path which service ports would have, less those that have
+ * one which service ports would not have; without connect_roots two aggregation nodes
+ * may lack it. The hub is the switch that serves most hosts, so hosts lose nothing to
+ * each other, but may win at the cost of some aggregation nodes. A few pairs are lost
+ * by chance: the ports that lead to the hub depend on how many destinations have
+ * traffic.
  */
 static void check_as_services(const struct trial *t)
 {
@@ -671,7 +672,7 @@ static void test_aggregation(void **state)
 
 /* ---- Growth ---- */
 
-/* Takes things out of the recipe that will come later. */
+/* Removes parts from the recipe that will come later. */
 static void start_small(struct trial *t)
 {
 	uint32_t nodes = random_below(&t->random, 30),
@@ -803,7 +804,7 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 	pm_routes_free(routes);
 }
 
-/* The plan with tables for what is there, and for all that was ever there. */
+/* The plan with tables for the present parts, and for all parts ever seen. */
 static void check_grown(struct trial *t)
 {
 	struct pm_fabric *whole = recipe_build_whole(&t->recipe);
@@ -821,8 +822,8 @@ static void check_grown(struct trial *t)
 }
 
 /*
- * The plan is made anew for all that is known, and ports in use keep what they have,
- * except some that come up anew: tables are sound with such a mixture, too.
+ * The plan is made anew for all known parts, and ports in use keep their LIDs, except
+ * some that come up anew: tables are sound with such a mixture, too.
  */
 static void check_drift(struct trial *t)
 {
@@ -942,7 +943,10 @@ static uint32_t choose_failure(struct trial *t, uint32_t *ports)
 	return num;
 }
 
-/* What is said to differ from the tables before the failure does, and nothing else. */
+/*
+ * The entries reported as different from the tables before the failure are, and no
+ * others.
+ */
 static void check_changes(const struct trial *t, const struct pm_routes *routes)
 {
 	uint32_t count, differ = 0;
@@ -960,7 +964,7 @@ static void check_changes(const struct trial *t, const struct pm_routes *routes)
 	}
 }
 
-/* What can be reached is what is found from nothing; where it is less is said. */
+/* Reachability is the same as from scratch; where it is reduced, that is reported. */
 static void check_reach(const struct trial *t, const struct pm_routes *one,
 			const struct pm_routes *other)
 {
@@ -981,7 +985,7 @@ static void check_reach(const struct trial *t, const struct pm_routes *one,
 	EXPECT(count == differ);
 }
 
-/* The same tables as those made from nothing, whatever was lost before. */
+/* The same tables as those from scratch, whatever failed before. */
 static void check_failure(struct trial *t, struct pm_routes *again,
 			  const struct pm_detours *detours)
 {
@@ -1021,7 +1025,7 @@ static void test_failure_after_failure(void **state)
 				check_failure(&t, again,
 					      random_chance(&t.random, 50) ? &t.detours
 									   : NULL);
-				/* Sometimes something else comes between. */
+				/* Sometimes another update comes between. */
 				if (random_chance(&t.random, 10))
 					pm_routes_update(t.routes, t.usable, NULL);
 			}
@@ -1383,7 +1387,7 @@ static void find_bounds(const struct uneven *tree, uint32_t *up, uint32_t *down)
 	}
 }
 
-/* A fullest link may carry so many percent of its bound. */
+/* The limit for a fullest link in percent of its bound. */
 #define FULLEST_UP 130
 #define FULLEST_DOWN 120
 

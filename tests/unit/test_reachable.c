@@ -165,7 +165,7 @@ static void test_marks(void **state)
 	}
 }
 
-/* The plan that is made of a fabric and the tables on it are of one opinion. */
+/* The plan of a fabric and the tables on it agree. */
 static void test_plan_agrees(void **state)
 {
 	static const struct {

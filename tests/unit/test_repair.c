@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Repairs of which a switch takes no block, below an OpenSM of stubs (subnet.h). Each
+ * Repairs in which a switch takes no block, below an OpenSM of stubs (subnet.h). Each
  * upper switch has a cable to every top switch: m0-0, which loses its cable to l0-0,
- * sends up, and the top switches must not send down to it any more by then. All of it
- * also with an end port at a top switch, when what could loop goes in the steps of
- * steps.h.
+ * sends up, and by then the top switches must not send down to it any more. All tests
+ * also run with an end port at a top switch: then blocks that could loop are sent in
+ * the steps of steps.h.
  */
 #include "subnet.h"
 
@@ -53,7 +53,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A top switch that sends to a host below l0-0 by way of m0-0. */
+/* A top switch that sends to a host below l0-0 through m0-0. */
 static char top[16], host[16];
 
 static void find_sender(void)
@@ -124,7 +124,7 @@ static void fail_below_refusing(uint32_t num_blocks)
 	fail_link();
 }
 
-/* The one above keeps its old table: m0-0 must not send back up, to nobody at all. */
+/* The one above keeps its old table: m0-0 must not send back up, for any LID. */
 static void test_above_does_not_answer(void **state)
 {
 	fail_below_refusing(UINT32_MAX);
@@ -132,7 +132,7 @@ static void test_above_does_not_answer(void **state)
 	assert_int_equal(subnet_entry(top, host), 1);
 	assert_int_equal(subnet_entry("m0-0", host), 1);
 	assert_int_equal(subnet_repaired("m0-0"), 0);
-	/* What waits for nobody is repaired all the same. */
+	/* Blocks that wait for no other one are sent all the same. */
 	assert_int_equal(subnet_repaired("l0-0"), 1);
 	for (int t = 0; t < TOPS; t++) {
 		char name[16];
@@ -147,7 +147,7 @@ static void test_above_does_not_answer(void **state)
 	end();
 }
 
-/* Once alone: the next look sends that, and then what waits for it. */
+/* Alone at first: the next try sends that, and then the blocks that wait for it. */
 static void test_above_answers_later(void **state)
 {
 	fail_below_refusing(1);
@@ -160,8 +160,8 @@ static void test_above_answers_later(void **state)
 }
 
 /*
- * Neither end of a cable answers at first, or not the manager's own switch: what the
- * traps told of is looked for again, without a sweep.
+ * Neither end of a cable answers at first, or not the manager's own switch: the traps'
+ * failures are searched for again, without a sweep.
  */
 static void lose_in_silence(const char *a, unsigned int port, const char *b)
 {
@@ -178,7 +178,7 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 	subnet_refuse_questions(b, 0);
 	subnet_work(&result, 1000);
 	assert_int_equal(subnet_unreachable(), 0);
-	/* What found nothing has no number. */
+	/* A repair that found no failure has no number. */
 	assert_int_equal(subnet_logged("repair 1: failed: 1 cable"), 1);
 	end();
 }
@@ -193,7 +193,7 @@ static void test_home_answers_later(void **state)
 	lose_in_silence("m0-0", 1, "l0-0");
 }
 
-/* Without a sweep, and timed from the same trap: 0.0 ms tell of no time. */
+/* Without a sweep, and timed from the same trap: 0.0 ms would mean no time. */
 static void test_above_is_tried_again(void **state)
 {
 	struct subnet_sweep result;
@@ -232,8 +232,8 @@ static void lose_and_repair(void)
 }
 
 /*
- * What a discovery saw before it failed stays failed, and another discovery is asked for,
- * which clears that.
+ * A link that a discovery saw up before it failed stays failed, and another discovery
+ * is requested, which clears that.
  */
 static void test_seen_before(void **state)
 {
@@ -260,8 +260,8 @@ static void send_trap_of_nothing(void)
 }
 
 /*
- * A trap that came before a discovery began is dropped at its end: nothing is searched
- * for, and the next repair is timed from the cable's traps, two pauses of 4 ms ago.
+ * A trap from before a discovery is dropped at its end: there is no search, and the
+ * next repair is timed from the cable's traps, two pauses of 4 ms ago.
  */
 static void test_dealt_with(void **state)
 {
@@ -281,7 +281,7 @@ static void test_dealt_with(void **state)
 	end();
 }
 
-/* ---- A trap while it is asked whether traps are covered ---- */
+/* ---- A trap during the check whether traps are covered ---- */
 
 static struct repair *repair_alone;
 static atomic_bool reported;
@@ -321,7 +321,9 @@ static void test_trap_meanwhile(void **state)
 	repair_stop(repair_alone);
 }
 
-/* What came back explains its own traps, whether they wait, were taken, or come later. */
+/*
+ * A returned link explains its own traps, whether they wait, were taken, or come later.
+ */
 static void test_explained(void **state)
 {
 	static const struct {
@@ -351,7 +353,7 @@ static void test_explained(void **state)
 	}
 }
 
-/* One that is coming is dropped, unless something else was found down meanwhile. */
+/* A coming trap is dropped, unless another part was found down meanwhile. */
 static void test_explained_before_it_comes(void **state)
 {
 	for (uint32_t doubted = 0; doubted < 2; doubted++) {
@@ -370,12 +372,12 @@ static void test_explained_before_it_comes(void **state)
 	}
 }
 
-/* ---- The time that finding out may take ---- */
+/* ---- The time for locating ---- */
 
 #define SLOW_MS 60 /* of four answers more than that, 200 ms */
 #define OUT_OF_TIME "left to the sweep: out of time"
 
-/* It begins anew with each cable that is found lost. */
+/* It begins anew with each cable that is found failed. */
 static void test_slow_answers(void **state)
 {
 	subnet_begin_routed(fabric);
@@ -456,7 +458,10 @@ static void send_each_trap(void)
 	subnet_send_traps("l1-1", 1);
 }
 
-/* How many blocks a repair sends, with this done before it, and that after each block. */
+/*
+ * The number of blocks of a repair, with one action before it, and another after each
+ * block.
+ */
 static uint32_t count_repair(void (*before)(void), void (*after_block)(void))
 {
 	subnet_begin_routed(fabric);
@@ -482,7 +487,10 @@ static void test_interrupted(void **state)
 	end();
 }
 
-/* Traps that tell of nothing: what is left is sent all the same, however many come. */
+/*
+ * Traps without a failure: the remaining blocks are sent all the same, however many
+ * come.
+ */
 static void test_vain_traps(void **state)
 {
 	static void (*const after_block[])(void) = {send_one_trap, send_each_trap};
@@ -509,8 +517,8 @@ static void return_link(void)
 }
 
 /*
- * What could loop in OpenSM's order is sent before, in steps. A trap that interrupts that
- * leaves the rest to no other order.
+ * Blocks that could loop in OpenSM's order are sent before, in steps. If a trap
+ * interrupts that, the rest is not sent in another order.
  */
 static void test_steps_interrupted(void **state)
 {
@@ -562,8 +570,8 @@ static void work(void)
 }
 
 /*
- * No trap makes OpenSM sweep, and none of a cable's is remembered: a sweep is asked for,
- * which finds it. No trap costs memory.
+ * No trap makes OpenSM sweep, and none of a cable's is remembered: a sweep is
+ * requested, which finds it. No trap costs memory.
  */
 static void check_overflow(uint32_t dropped)
 {
@@ -608,7 +616,7 @@ static void send_more_traps(void)
 	subnet_send_traps("l1-1", 100);
 }
 
-/* Those of a search that gave up, beside as many as are remembered. */
+/* The traps of a search that gave up, beside as many as are remembered. */
 static void test_many_traps_left(void **state)
 {
 	osm_subn_t *subn = &subnet_opensm()->subn;
@@ -655,8 +663,8 @@ static void test_host_sends_traps(void **state)
 }
 
 /*
- * A top switch that does not answer, and then is gone: nobody knows what it holds, and
- * nobody has to wait for it.
+ * A top switch that does not answer, and then fails: its table is unknown, and no block
+ * has to wait for it.
  */
 static void test_dead_holds_nobody_up(void **state)
 {
@@ -676,8 +684,8 @@ static void test_dead_holds_nobody_up(void **state)
 /* ---- Another hub ---- */
 
 /*
- * Two islands with the leaves in common. From ta to x it goes by way of a leaf, the hub:
- * l0, until b0 is gone, and l1 then, when a1 must not send up to ta any more.
+ * Two islands with the leaves in common. From ta to x packets go through a leaf, the
+ * hub: l0, until b0 fails, and l1 then, when a1 must not send up to ta any more.
  */
 static int set_up_islands(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The repairer's thread beside a sweeper, with the test in place of OpenSM, of what finds
- * and sends, and of the operators: what one does at a given moment of the other.
+ * The repairer's thread beside a sweeper; the test replaces OpenSM, the modules that
+ * find and send, and the operators: actions of one at a given moment of the other.
  */
 #include "engine/repairer.h"
 
@@ -20,7 +20,7 @@ static osm_opensm_t osm;
 static struct world world;
 static struct view view;
 static struct repairer *repairer;
-static int dummy;	       /* an address for what only stubs are handed */
+static int dummy;	       /* an address that only stubs get */
 static atomic_int rounds;      /* that the thread has begun */
 static atomic_int repairs;     /* begun */
 static atomic_int transitions; /* begun */
@@ -29,7 +29,7 @@ static atomic_bool disturbed;  /* .. one of which was to end at once */
 static atomic_bool drains, renumbers, rebalances;
 static atomic_int rebalanced; /* requests that are over */
 static atomic_uint traps;
-static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
+static const char *gives_up; /* the cause of repairs, or NULL: there was no work */
 static atomic_int fails;     /* port with a failure that the next repair finds, or -1 */
 static atomic_int resends;   /* repairs that were to send again */
 static atomic_int failed;    /* port that a repair found failed, or -1 */
@@ -37,7 +37,7 @@ static atomic_bool is_discovered; /* that, when the last repair began */
 static void (*when_taken_over)(void), (*when_drains_are_requested)(void);
 static void (*when_repairing)(void);
 
-/* ---- In the place of others ---- */
+/* ---- Stubs ---- */
 
 /* No test here runs out of memory. */
 void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
@@ -375,7 +375,7 @@ static void await_count(const atomic_int *count, int wanted)
 	}
 }
 
-/* Until all that is known now was looked at: the first round may have begun before. */
+/* Waits until all present work was looked at: the first round may have begun before. */
 static void have_it_searched(void)
 {
 	int before = rounds;
@@ -524,8 +524,8 @@ static void test_given_up(void **state)
 }
 
 /*
- * Each try comes later than the one before, but what is new is not kept waiting, nor
- * where a discovery has dealt with more traps meanwhile.
+ * Each try comes later than the one before, but new work is not delayed, nor work after
+ * traps that a discovery has dealt with meanwhile.
  */
 static void test_new_traps(void **state)
 {
@@ -542,10 +542,10 @@ static void test_new_traps(void **state)
 	repairer_wake(repairer);
 	await_count(&repairs, 7);
 	assert_true(clock_ms() < start + 1000);
-	assert_int_equal(resends, 6); /* with what was left */
+	assert_int_equal(resends, 6); /* with the rest */
 }
 
-/* A sweep that is asked for in a discovery would have OpenSM begin that anew. */
+/* A sweep requested in a discovery would have OpenSM begin that anew. */
 static void test_sweep_follows(void **state)
 {
 	osm.subn.opt.sweep_on_trap = FALSE; /* each repair asks for one */
@@ -567,7 +567,7 @@ static void make_void_now(void)
 	repairer_void(repairer);
 }
 
-/* What is due and cannot be done is not looked at over and over again. */
+/* Work that is due and cannot be done is not tried over and over again. */
 static void test_sleeps_while_void(void **state)
 {
 	double start;
@@ -590,7 +590,7 @@ static void test_sleeps_while_void(void **state)
 	await_count(&repairs, 2);
 }
 
-/* ---- What was found ---- */
+/* ---- Found failures ---- */
 
 /* The port of a link, of which there are many. */
 static uint32_t find_link(uint32_t number)
@@ -633,7 +633,7 @@ static uint32_t count_failed(void)
 	return num;
 }
 
-/* Each failure is told of once: a discovery that saw it up since is right. */
+/* Each failure is reported once: a discovery that saw the link up since is right. */
 static void test_logged_once(void **state)
 {
 	hand_over();
@@ -667,7 +667,7 @@ static void test_stays_failed(void **state)
 	assert_false(is_discovered);
 }
 
-/* The same drains by another request: that is told, and no table changes. */
+/* The same drains by another request: that is reported, and no table changes. */
 static void test_renumbered(void **state)
 {
 	struct pm_drains taken = {0};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Replacing a file: whatever fails, and whenever it ends, there is a whole file. */
+/*
+ * Replacing a file: whatever fails, and whenever the process ends, there is a whole
+ * file.
+ */
 
 #include "world.h"
 #include "unit.h"
@@ -204,7 +207,7 @@ static void test_public(void **state)
 	}
 }
 
-/* What a killed process left is in nobody's way, nor is a link followed. */
+/* The rest of a killed process is in no one's way, nor is a link followed. */
 static void test_left_over(void **state)
 {
 	struct folder *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Recordings on the packet engine's clock, and what is lost between two Sets. */
+/* Recordings on the packet engine's clock, and losses between two Sets. */
 #include "world.h"
 #include "unit.h"
 
@@ -89,7 +89,7 @@ static void test_late(void **state)
 	free(found.returns);
 }
 
-/* A failure before the run: what happened since then is in force. */
+/* A failure before the run: changes since then are in force. */
 static void test_before(void **state)
 {
 	const uint64_t arrived[] = {1499, 1500, 1501, 999, 1024};
@@ -177,9 +177,9 @@ static uint64_t dead_at(const struct pm_outage *outage, uint64_t ns)
 
 /*
  * Each host sends to all others in turn, at a load of 1/16, again and again. Tables
- * change each two rounds. So in the second one of them each pair has a packet at the end
- * of its way, and all that is seen repeats with each round: dropped is one for each dead
- * pair.
+ * change each two rounds. So in the second one of them each pair has a packet at the
+ * end of its path, and all observations repeat with each round: one packet is dropped
+ * for each dead pair.
  */
 static uint32_t compare_windows(const struct pm_packet_result *r,
 				const struct pm_outage *outage)

@@ -228,7 +228,10 @@ static json_t *one(const char *name, unsigned int port)
 	return json_pack("[o]", make_part(guid_of(name), port));
 }
 
-/* A new master gets what its predecessor has acknowledged, and all if it has nothing. */
+/*
+ * A new master gets its predecessor's acknowledgements, and everything if it has no
+ * requests.
+ */
 static void test_inherit(void **state)
 {
 	struct pm_request_part theirs[] = {{7, 1, 500}, {8, 0, 600}}, ours = {7, 1, 400};
@@ -264,7 +267,7 @@ static void test_no_request(void **state)
 	       "no GUID and port");
 	refuse(make("drain", json_pack("[{s:s, s:i}]", "guid", "0x1", "port", -1)),
 	       "no GUID and port");
-	/* Questions change nothing, whatever is known. */
+	/* Queries change nothing, whatever is known. */
 	assert_int_equal(apply(make("drain", json_array())), 0);
 	assert_int_equal(apply(make("release", json_array())), 0);
 	assert_int_equal(apply(make("rebalance", json_array())), 0);
@@ -371,7 +374,9 @@ static void test_acknowledge(void **state)
 	assert_int_equal(apply(make("acknowledge", NULL)), 2);
 	assert_int_equal(now.acknowledged.num, 2);
 	check_answer("acknowledge", NULL, 2, "done||1");
-	/* Where it is not known, nothing is forgotten, and all is not said to be done. */
+	/*
+	 * If the state is unknown, nothing is forgotten, and not all is reported done.
+	 */
 	set_state(NULL);
 	refuse(make("acknowledge", NULL), "has not seen the fabric");
 	set_state("{\"sm_state\": \"standby\", \"missing\": null}");

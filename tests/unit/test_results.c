@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Results stay as they are: plans, tables, counts and simulations of many fabrics. A
- * change of one among equally good results fails here alone, and would make an upgrade
- * rewrite the tables of a running subnet.
+ * Results stay the same: plans, tables, counts and simulations of many fabrics. Only
+ * this test fails when one of two equally good results replaces the other, which would
+ * make an upgrade rewrite the tables of a running subnet.
  *
- * RESULTS names a file with lines `DIGEST COMMAND`. The commands run one after the other,
- * by a shell, in one folder; its subfolder out/ is emptied before each. A digest is of
- * the exit status, of what the command prints, and of the files in out/, without the
- * version. A change that is meant goes into the file by `--update`; `--print COMMAND`
+ * RESULTS names a file with lines `DIGEST COMMAND`. The commands run one after the
+ * other, by a shell, in one folder; its subfolder out/ is emptied before each. A digest
+ * is of the exit status, of the command's output, and of the files in out/, without the
+ * version. An intended change goes into the file by `--update`; `--print COMMAND`
  * prints a command's results.
  */
 #include "unit.h"
@@ -85,7 +85,7 @@ static uint64_t add_files_of_out(uint64_t digest)
 	return digest;
 }
 
-/* Leaves what it prints in the files `printed` and `errors`. */
+/* Writes its output to the files `printed` and `errors`. */
 static int run_command(const char *command)
 {
 	char line[1024];

@@ -145,7 +145,7 @@ static void test_link_made(void **state)
 	assert_null(osm_physp_get_remote(port_of(fake.sw)));
 }
 
-/* What was served since the sweep began follows, unless a trap tells of more. */
+/* Links served since the sweep began are followed, unless a trap reports a change. */
 static void test_since_the_sweep_began(void **state)
 {
 	const struct served served = make_served();
@@ -188,7 +188,7 @@ static void test_traps(void **state)
 	returns_stop(returns);
 }
 
-/* What was noted for one plan is not looked for in another, whose switches are others. */
+/* Ports noted for one plan are not read in another, whose switches are others. */
 static void test_other_plan(void **state)
 {
 	enum { FEW = 2, MANY = 200 };

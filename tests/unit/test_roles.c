@@ -112,7 +112,7 @@ static void test_rules(void **state)
 	assert_string_equal(add(&rules, "io guid 1"), "more rules than there may be");
 }
 
-/* What a node with this name and device is taken for. */
+/* The role of a node with this name and device. */
 static uint8_t role_of(const struct pm_roles *roles, const char *name, uint16_t device,
 		       enum pm_node_type type)
 {
@@ -133,7 +133,7 @@ static uint8_t role_of(const struct pm_roles *roles, const char *name, uint16_t 
 	return host;
 }
 
-/* The first that says something counts. */
+/* The first rule that applies counts. */
 static void test_first_word_counts(void **state)
 {
 	static const struct {
@@ -253,7 +253,7 @@ static void test_compute_file(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Spines with as many hosts as leaves: nobody could tell which are which. */
+/* Spines with as many hosts as leaves: they cannot be distinguished. */
 static void test_roots(void **state)
 {
 	struct pm_fabric *fabric =

@@ -126,7 +126,7 @@ static void test_tall(void **state)
 	"l0:1=s0:1 l0:2=s1:1 l0:3=s2:1 l1:1=s0:2 l1:2=s1:2 l1:3=s2:2 "                   \
 	"l2:1=s0:3 l2:2=s1:3 l2:3=s2:3"
 
-/* Whoever there is reaches everybody, and all turns up are at one leaf. */
+/* All present ports reach all, and all turns up are at one leaf. */
 static void test_beyond(void **state)
 {
 	static const struct {
@@ -205,8 +205,8 @@ static void test_hub_above_leaves(void **state)
 }
 
 /*
- * Each leaf moves the LIDs of a lost plane evenly to the others, and not every
- * leaf to the same ones: those of one slot come down through several planes.
+ * Each leaf moves the LIDs of a failed plane evenly to the others, and not every leaf
+ * to the same ones: those of one slot come down through several planes.
  */
 static void test_moved_are_spread(void **state)
 {
@@ -306,7 +306,7 @@ static void add_flow(const struct world *world, uint32_t leaf, uint32_t lid,
 	}
 }
 
-/* How many more flows than is wanted the fullest cable above a level has. */
+/* The excess of flows on the fullest cable above a level. */
 static double count_excess(const struct world *world, uint8_t level,
 			   enum pm_direction direction, const uint32_t *load)
 {
@@ -361,9 +361,9 @@ static void assert_room(struct world *world, bool down)
 }
 
 /*
- * How many up ports the LIDs of a block take while their plane is cut off: few, and yet
- * no cable of an even tree has more than 7% over the mean of its kind then, or one flow.
- * The numbers of ports are what came out, the loads are counted.
+ * The up ports that the LIDs of a block take while their plane is cut off: few, and yet
+ * no cable of an even tree has more than 7% over the mean of its kind then, or one
+ * flow. The numbers of ports are the results, the loads are counted.
  */
 static void test_spread(void **state)
 {
@@ -437,8 +437,8 @@ static void test_parallel(void **state)
 }
 
 /*
- * What moved to another port once stays there when a cable that has a parallel one is
- * lost as well: that one still counts among the candidates.
+ * An entry that moved to another port once stays there when a cable that has a parallel
+ * one fails as well: that one still counts among the candidates.
  */
 static void test_moved_stay(void **state)
 {
@@ -528,8 +528,8 @@ static void test_uneven(void **state)
 }
 
 /*
- * Two lines of switches lead from l0 up to t, and others from l1: t sends to the planes'
- * hosts down by the lines that they would go up by.
+ * Two lines of switches lead from l0 up to t, and others from l1: t sends to the
+ * planes' hosts down by the lines of their paths up.
  */
 static void test_lines(void **state)
 {
@@ -687,7 +687,7 @@ static void test_ratio_is_below(void **state)
 	assert_false(pm_ratio_is_below((struct pm_ratio){0, 3}, (struct pm_ratio){0, 6}));
 }
 
-/* What switches hold, by switch of another plan; caller frees the list. */
+/* The switches' tables, by switch of another plan; the caller frees the list. */
 static struct pm_held *list_held(const struct world *from, const uint8_t *tables,
 				 const struct pm_plan *plan)
 {
@@ -726,7 +726,7 @@ static uint32_t count_changes(const struct pm_routes *routes, const struct pm_pl
 	return changes;
 }
 
-/* When all is back, the plan of the whole is found again in the LIDs. */
+/* When all parts are back, the plan of the whole is found again in the LIDs. */
 static void expect_found_again(const struct world *world, const struct pm_plan *kept,
 			       const char *failed)
 {
@@ -791,8 +791,8 @@ static void expect_taken_over(struct world *world, const char *failed)
 }
 
 /*
- * A manager that knows nothing takes a broken fabric over: no entry changes. When all is
- * back, the plan and the tables are those of the first one.
+ * A manager without files takes a broken fabric over: no entry changes. When all parts
+ * are back, the plan and the tables are those of the first one.
  */
 static void test_taken_over(void **state)
 {
@@ -806,7 +806,10 @@ static void test_taken_over(void **state)
 	world_free(&world);
 }
 
-/* Entries left over from a failure, in a fabric with a plan that may be the right one. */
+/*
+ * Entries that stayed after a failure, in a fabric with a plan that may be the right
+ * one.
+ */
 static void test_leftovers(void **state)
 {
 	static const char *const failures[] = {"s0-*", "s3-line1", "leaf5:20"};
@@ -887,8 +890,8 @@ static void test_uneven_held(void **state)
 }
 
 /*
- * Tables that lead each plane through the next one's ports are taken over, of all
- * switches with known tables, and later failures are looked for there.
+ * Tables that lead each plane through the next one's ports are adopted, of all switches
+ * with known tables, and later failures are found there.
  */
 static void test_held_loses(void **state)
 {
@@ -961,7 +964,9 @@ static void test_put(void **state)
 	world_free(&world);
 }
 
-/* Has tables prefer what another one's do, block by block, of every step-th block. */
+/*
+ * Has tables prefer the entries of other ones, block by block, of every step-th block.
+ */
 static void prefer_all(struct pm_routes *routes, const uint8_t *entries,
 		       const struct world *world, uint32_t step)
 {
@@ -1020,8 +1025,8 @@ static void expect_tables(const struct pm_routes *routes,
 }
 
 /*
- * Block by block another table's preferences give that table, in between packets get
- * through, and the way back restores the first one; with parts lost as well.
+ * Block by block another table's preferences give that table, in between packets
+ * arrive, and the way back restores the first one; with parts failed as well.
  */
 static void test_prefer(void **state)
 {
@@ -1074,8 +1079,8 @@ static uint64_t digest_tables(const struct world *world)
 }
 
 /*
- * What one version computes the next one does too: whoever updates writes no entry.
- * Another rule needs other digests here, and a word in NEWS.
+ * Versions compute the same: an upgrade writes no entry. Another rule needs other
+ * digests here, and a word in NEWS.
  */
 static void test_pinned(void **state)
 {
@@ -1130,8 +1135,8 @@ static void test_pinned(void **state)
 }
 
 /*
- * What a failure looks at is in proportion to what it changes: to the sets and the
- * entries, whatever the size of the fabric.
+ * The work for a failure is in proportion to its changes: to the sets and the entries,
+ * whatever the size of the fabric.
  */
 static double examined_per_change(uint32_t leaves, const char *node, unsigned int port)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Breadth-first searches over a drawing, by what they find and by what they pass. */
+/* Breadth-first searches over a drawing, by their results and their paths. */
 
 #include "recipe.h"
 #include "world.h"
@@ -80,7 +80,7 @@ static struct pm_search search(struct ground *g, const struct row *row)
 	return s;
 }
 
-/* What was found, in its order: a character for each. */
+/* The nodes found, in their order: a character for each. */
 static void check(const struct row *row, const char *what, const char *expected,
 		  const struct pm_search *s, char first, const uint32_t *values)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fair shares, by hand, against what makes shares fair, and against growing them little
- * by little.
+ * Fair shares, by hand, against the properties of fair shares, and against growing them
+ * little by little.
  */
 #include "recipe.h"
 #include "unit.h"

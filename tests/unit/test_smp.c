@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Our SMPs with an OpenSM of a few stubs below them: threads that answer what is out in
- * random order, refuse it, let it time out, answer when nobody waits any more, or never.
- * Built with ThreadSanitizer, with which a race fails the test, unless another sanitizer
- * was asked for.
+ * Our SMPs above an OpenSM of a few stubs: threads that answer outstanding SMPs in
+ * random order, refuse them, let them time out, answer when they were given up, or
+ * never. Built with ThreadSanitizer, with which a race fails the test, unless another
+ * sanitizer was chosen.
  */
 #include "osm/smp.h"
 
@@ -28,7 +28,7 @@
 #define M_KEY 0x1122334455667788
 #define PORT_GUID 0x99
 
-/* What becomes of an SMP. */
+/* The fate of an SMP. */
 enum fate {
 	ANSWER,
 	REFUSE,	  /* an answer with another status */
@@ -77,7 +77,7 @@ static struct {
 	struct smp_sender *smps;		      /* as long as PortInfo comes in */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* A batch, and what came of it. */
+/* A batch, and its results. */
 struct trial {
 	struct smp_batch batch;
 	uint32_t window;
@@ -344,7 +344,7 @@ static void deliver(struct posted *p)
 	free(p);
 }
 
-/* An answer to what OpenSM itself has asked or set. */
+/* An answer to an SMP or a Set of OpenSM's own. */
 static void deliver_strange(uint64_t number)
 {
 	ib_smp_t smp = {.method = IB_MAD_METHOD_GET_RESP};
@@ -481,7 +481,7 @@ static enum smp_make make(void *context, uint32_t index, struct smp_request *smp
 	assert_false(t->stopped);
 	assert_int_equal(index, t->made);
 	t->made++;
-	/* OpenSM's lock is held as was asked for. */
+	/* OpenSM's lock is held as requested. */
 	assert_int_not_equal(pthread_rwlock_trywrlock(&fake.osm.lock.lock), 0);
 	if (t->batch.exclusive)
 		assert_int_not_equal(pthread_rwlock_tryrdlock(&fake.osm.lock.lock), 0);
@@ -506,7 +506,7 @@ static bool take(void *context, const struct smp_answer *answer)
 	assert_int_equal(t->told[answer->index]++, 0);
 	t->outcomes[answer->outcome]++;
 	t->num_reported++;
-	/* Nothing is held: this waits for ever otherwise. */
+	/* No lock is held: otherwise this waits for ever. */
 	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
 	CL_PLOCK_RELEASE(&fake.osm.lock);
 	switch (t->fate[answer->index]) {
@@ -539,7 +539,7 @@ static bool take(void *context, const struct smp_answer *answer)
 	return !t->stopped;
 }
 
-/* Runs it, and looks at what must be so of each. */
+/* Runs it, and checks the properties of each. */
 static void run(struct smp_sender *smps, struct trial *t)
 {
 	struct smp_count count = {1, 1, 1, 1, 0}; /* is added to */
@@ -576,7 +576,7 @@ static void run(struct smp_sender *smps, struct trial *t)
 
 static void draw(struct trial *t, struct random *random)
 {
-	/* How much of each fate there is. */
+	/* The number of each fate. */
 	uint32_t share[FATES] = {20};
 
 	*t = (struct trial){.exact = random_chance(random, 60)};
@@ -653,14 +653,14 @@ static void test_all_silent(void **state)
 	run_all_silent();
 }
 
-/* What OpenSM makes of --retries -1. */
+/* OpenSM's value for --retries -1. */
 static void test_most_retries(void **state)
 {
 	fake.osm.subn.opt.transaction_retries = UINT32_MAX;
 	run_all_silent();
 }
 
-/* OpenSM is told to end: an hour is not waited for. */
+/* OpenSM is ending: an hour is not waited for. */
 static enum smp_make make_and_leave(void *context, uint32_t index,
 				    struct smp_request *smp)
 {
@@ -735,7 +735,7 @@ osm_port_t *osm_get_port_by_lid_ho(const osm_subn_t *subn, uint16_t lid)
 	return lid == LID ? &port : NULL;
 }
 
-/* What a switch sends by itself, or answers to OpenSM. */
+/* SMPs that a switch sends by itself, or as answers to OpenSM. */
 static void hand_over(cl_disp_msgid_t message, osm_madw_t *madw)
 {
 	fake.handler[message](fake.context[message], madw);
@@ -801,7 +801,7 @@ static void test_light_sweep(void **state)
 	smp_stop(smps);
 }
 
-/* Has what is late delivered, and waits until no Set is out. */
+/* Has late answers delivered, and waits until no Set is out. */
 static void await_late(struct smp_sender *smps)
 {
 	struct smp_block blocks[SMP_SLOTS];
@@ -816,7 +816,7 @@ static void await_late(struct smp_sender *smps)
 
 /*
  * A Set that was given up is out until it comes back, and its answer is noted then,
- * unless others write the tables by now.
+ * unless OpenSM writes the tables by now.
  */
 static void try_late(bool disowned)
 {

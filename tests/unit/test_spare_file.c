@@ -74,7 +74,7 @@ static void test_mode(void **state)
 	assert_int_equal(file.st_mode & 07777, 0644);
 }
 
-/* A link of somebody's is not followed, and a pipe is not waited for. */
+/* Another user's link is not followed, and a pipe is not waited for. */
 static void test_link(void **state)
 {
 	char target[80];

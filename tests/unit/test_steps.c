@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stale entries and steps (stale.h, steps.h), on random trees that are cabled anew again
- * and again, lose parts and plans, and have tables that are adopted: no LID's packets
+ * Stale entries and steps (stale.h, steps.h), on random trees that are cabled anew
+ * again and again, lose parts and plans, and have adopted tables: no LID's packets
  * loop, up to the highest entry, after each Set.
  */
 #include "expect.h"
@@ -20,7 +20,7 @@
 
 static uint64_t seed; /* of the round at hand */
 
-/* How a trial sends what it sends. */
+/* The way in which a trial sends its blocks. */
 enum manner {
 	IN_STEPS,
 	IN_ANY_ORDER, /* to see that the order matters */
@@ -37,8 +37,8 @@ struct trial {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	uint32_t num;	      /* switches of the plan */
-	uint8_t *real;	      /* [switch][LONGEST] what they hold */
-	uint8_t *there;	      /* [switch] 1: OpenSM knows what it holds */
+	uint8_t *real;	      /* [switch][LONGEST] the switches' tables */
+	uint8_t *there;	      /* [switch] 1: OpenSM knows its table */
 	uint8_t *up, *usable; /* [port] of the plan's */
 	uint8_t *stayed;      /* [port] up, and up before: packets pass */
 	uint8_t *recabled;
@@ -48,7 +48,7 @@ struct trial {
 	struct pm_steps steps;
 };
 
-/* What was met, over all trials. */
+/* The events of all trials. */
 static struct {
 	uint32_t events, sets, stale, ordered, twice, loops, loop_lids, adopted;
 } met;
@@ -107,9 +107,9 @@ static bool all_are_known(const struct trial *t)
 }
 
 /*
- * A switch takes a block. Loops that begin now go by way of it. A link that has just come
- * up passes no packet before the end of a sweep; nor does it have to be so, unless a
- * switch is there with an unknown table.
+ * A switch takes a block. Loops that begin now lead through it. A link that has just
+ * come up passes no packet before the end of a sweep; this is needed only if a switch
+ * has an unknown table.
  */
 static void take_block(struct trial *t, uint32_t sw, uint32_t number,
 		       const uint8_t *entries)
@@ -158,7 +158,7 @@ static void send_steps(struct trial *t)
 	EXPECT(from == t->steps.num);
 }
 
-/* What a switch is to hold; an entry that OpenSM does not know is to be none. */
+/* The wanted table of a switch; an entry that OpenSM does not know is to be none. */
 static void find_wanted(const struct trial *t, uint32_t sw, uint32_t number,
 			uint8_t *entries)
 {
@@ -167,7 +167,7 @@ static void find_wanted(const struct trial *t, uint32_t sw, uint32_t number,
 					    number * PM_LFT_BLOCK + i);
 }
 
-/* Everything that still differs, in random order, as OpenSM might. */
+/* All remaining differences, in random order, as OpenSM might. */
 static void send_rest(struct trial *t)
 {
 	uint32_t blocks = LONGEST / PM_LFT_BLOCK, all = t->num * blocks;
@@ -334,7 +334,9 @@ static bool drops_some(const struct trial *t, const bool *ordered, uint32_t sw,
 	return false;
 }
 
-/* No block is sent twice but one that waits for itself, or is between such blocks. */
+/*
+ * No block is sent twice except one that waits for itself, or is between such blocks.
+ */
 static uint32_t count_twice(const struct trial *t, const bool *ordered)
 {
 	uint32_t blocks = LONGEST / PM_LFT_BLOCK, count = 0;
@@ -353,7 +355,7 @@ static uint32_t count_twice(const struct trial *t, const bool *ordered)
 	return count;
 }
 
-/* Nobody waits for what is cut off: it may never answer. */
+/* No block waits for a switch that is cut off: it may never answer. */
 static void make_steps(struct trial *t)
 {
 	bool ordered[LONGEST];
@@ -372,8 +374,8 @@ static void make_steps(struct trial *t)
 /* ---- A repair ---- */
 
 /*
- * A failure as early repair sends it, with everything kept: order.h alone, but where
- * paths may turn up at a hub what could loop goes before.
+ * A failure as early repair sends it, with everything kept: order.h alone, except that
+ * where paths may turn up at a hub blocks that could loop go before.
  */
 static void send_repair(struct trial *t)
 {
@@ -432,8 +434,9 @@ static bool has_end_ports(const struct trial *t, uint32_t sw)
 }
 
 /*
- * Where paths may turn up (hosts above leaves), what a switch with end ports sends to a
- * LID without a path ends at none with one: it would have come by an old detour.
+ * Where paths may turn up (hosts above leaves), packets of a switch with end ports for
+ * a LID without a path end at no other one with end ports: they would have come by an
+ * old detour.
  */
 static void check_dropped(const struct trial *t)
 {
@@ -479,7 +482,10 @@ static void sweep(struct trial *t)
 	memcpy(t->usable, t->up, t->plan->topology->num_ports);
 	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
 		t->stayed[i] &= t->up[i];
-	/* What is held or drained may come into use for what is lost: no loss alone. */
+	/*
+	 * Held or drained links may come into use after failures: then it is no failure
+	 * alone.
+	 */
 	if (t->manner != REPAIRING && random_chance(&t->random, 30))
 		exclude_some(t);
 	pm_routes_update(t->routes, t->usable, &detours);
@@ -503,7 +509,7 @@ static void sweep(struct trial *t)
 		EXPECT(pm_stale_find(&t->input, &t->stale) == 0);
 		make_steps(t);
 	}
-	/* What is wanted follows from what was held then. */
+	/* The wanted tables follow from those held then. */
 	memcpy(records, t->real, (size_t)t->num * LONGEST);
 	for (uint32_t sw = 0; sw < t->num; sw++)
 		if (t->held[sw].table)
@@ -584,7 +590,7 @@ static void change_some(struct trial *t)
 		move_link(t);
 }
 
-/* Arrays by the plan's switches and ports; what switches hold is carried over. */
+/* Arrays by the plan's switches and ports; the switches' tables are carried over. */
 static void take_plan(struct trial *t, struct pm_plan *plan)
 {
 	const struct pm_plan *old = t->plan;
@@ -649,7 +655,7 @@ static int plan_anew(struct trial *t, struct pm_plan **plan)
 	return pm_plan_grow(t->plan, t->now, plan, NULL);
 }
 
-/* OpenSM forgets switches that it does not find; what they hold stays. */
+/* OpenSM forgets switches that it does not find; their tables stay. */
 static void note_there(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++)
@@ -777,7 +783,7 @@ static void test_keeping_all(void **state)
 	assert_true(met.loop_lids > 0);
 }
 
-/* Where no cable was moved and none comes into use, order.h does as well. */
+/* Where no cable was moved and none comes into use, order.h is enough. */
 static void test_repair(void **state)
 {
 	try_many(REPAIRING, DEFAULT_SEED, DEFAULT_ROUNDS / 3);

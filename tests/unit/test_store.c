@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Plans on disk while memory runs out: each allocation of a load fails once, on both of
- * its threads. Either the plan is there, or the caller knows, and no good file has
- * another name. And on a disk that hangs at any call: nobody waits, what could not be
- * read is not lost, and the newest is written when it goes on. What files are on a disk
- * that fails is in tests/integration/test_diskfault.py.
+ * its threads. Either the plan is loaded, or the caller knows, and no good file has
+ * another name. And on a disk that hangs at any call: no thread waits, unread files are
+ * not lost, and the newest content is written when the disk goes on.
+ * tests/integration/test_diskfault.py has the files on a disk that fails.
  */
 #include "io/store.h"
 
@@ -117,7 +117,9 @@ static void write_plan(const char *text, size_t length)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Looks and loads, with all that the writer does, with a failure; whether there was any.
+/*
+ * Looks and loads, with all actions of the writer, with a failure; returns whether
+ * there was any.
  */
 static bool load(uint64_t nth, struct planning *planning, int *rc)
 {
@@ -416,7 +418,7 @@ static void check_nobody_waits(struct store *store)
 	assert_int_equal(calls, before);
 }
 
-/* The sweeper gives up; what is read later is not lost. */
+/* The sweeper gives up; a file that is read later is not lost. */
 static void go_on_without(struct store *store, struct pm_plan *plan)
 {
 	const struct store_request request = {.fabric = world.fabric};
@@ -537,7 +539,7 @@ static bool is_wrapped(const char *name)
 #endif
 }
 
-/* How many calls a run has depends on what the writer has done when it is asked again. */
+/* The calls of a run depend on the writer's progress when it is poked again. */
 static void test_hanging_anywhere(void **state)
 {
 	unsigned int all = 0;
@@ -599,8 +601,8 @@ static void await_saved(struct store *store, bool adopted)
 }
 
 /*
- * A plan that cannot be written is not waited for, and is written when it can be. The one
- * that is there is read, and so is the one that the other process leaves kept.
+ * A plan that cannot be written is not waited for, and is written when it can be. The
+ * existing file is read, and so is the one that the other process leaves kept.
  */
 static void test_in_use(void **state)
 {
@@ -649,7 +651,7 @@ static struct pm_damping *make_holds(void)
 
 /*
  * No file is replaced or removed that this process has not read and used, or written:
- * whatever another one puts there is kept, and the reason logged.
+ * any other one is kept, and the reason logged.
  */
 static void test_not_ours(void **state)
 {
@@ -716,7 +718,9 @@ static void test_lock_of_others(void **state)
 	}
 }
 
-/* Of any umask, all can read what is kept, and the owner alone can write it. */
+/*
+ * Whatever the umask, all users can read the files, and only the owner can write them.
+ */
 static void test_modes(void **state)
 {
 	static const mode_t masks[] = {0, 002, 022, 077};
@@ -740,7 +744,7 @@ static void test_modes(void **state)
 	}
 }
 
-/* Whether a plan is found where the folder can be used, and whether it can. */
+/* Whether a plan is found if the folder can be used, and whether it can. */
 static bool finds_plan(bool *opens)
 {
 	const struct store_request request = {.fabric = world.fabric};
@@ -777,8 +781,8 @@ static void rename_back(const char *path)
 }
 
 /*
- * What others could have written is not used: in a folder of theirs it is left alone, and
- * a file in ours is renamed.
+ * Files that other users could have written are not used: in a folder of theirs they
+ * stay, and a file in ours is renamed.
  */
 static void test_of_others(void **state)
 {
@@ -877,7 +881,7 @@ static void test_taken_over(void **state)
 	}
 }
 
-/* The folder of the master that this OpenSM was a standby of stays, to tell its end. */
+/* The folder of the master that this OpenSM was a standby of stays, to show its end. */
 static void test_former_master(void **state)
 {
 	const struct store_request request = {.fabric = world.fabric};

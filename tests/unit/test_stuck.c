@@ -25,7 +25,9 @@ static uint32_t link_of(const struct lab *lab, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* A buffer is full: its front wants a link, that it has if `has`; it was last read then.
+/*
+ * A buffer is full: its front needs a link, which it has if `has`; it was last read
+ * then.
  */
 static void fill(struct lab *lab, uint32_t link, uint32_t want, bool has,
 		 uint32_t last_read)
@@ -78,7 +80,7 @@ static void end(struct lab *lab)
 	pm_flit_net_free(lab->net);
 }
 
-/* Where a link comes in the loop that was found. */
+/* The position of a link in the loop that was found. */
 static uint32_t place_in(const struct pm_flit_deadlock *found, uint32_t link)
 {
 	for (uint32_t i = 0; i < found->length; i++)

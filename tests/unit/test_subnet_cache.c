@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A look against a snapshot and a match, while nodes, cables and LIDs go and come at
- * random: either it says that there is something new, and there is, or both see the same.
+ * random: either the look reports a new part, and there is one, or both see the same.
  */
 #include "recipe.h"
 #include "unit.h"
@@ -235,7 +235,7 @@ static bool has_planned_lids(const struct pm_fabric *now)
 	return true;
 }
 
-/* What a snapshot sees; false: something that is not the plan's. */
+/* The result of a snapshot; false: it has a part that is not in the plan. */
 static bool match(uint8_t *discovered, uint32_t *sm)
 {
 	const struct pm_roles none = {.roots = {0}};
@@ -257,7 +257,7 @@ static bool match(uint8_t *discovered, uint32_t *sm)
 	return matches;
 }
 
-/* Learns what there is after so many changes that the plan knows. */
+/* Learns the subnet after changes that the plan knows. */
 static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *discovered)
 {
 	uint32_t sm;
@@ -307,7 +307,7 @@ static void test_random(void **state)
 			change();
 		matches = match(expected, &sm);
 		known = subnet_cache_refresh(&cache, &subn);
-		/* What was lost when it was learnt is new to it. */
+		/* A part that was absent when the cache learnt is new to it. */
 		if (!known)
 			continue;
 		assert_true(matches);
@@ -327,7 +327,7 @@ static void test_random(void **state)
 	subnet_cache_forget(&cache);
 }
 
-/* What OpenSM does between discovery and routing. */
+/* OpenSM's actions between discovery and routing. */
 static void test_unchanged(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
@@ -374,7 +374,7 @@ static void test_unchanged(void **state)
 	subnet_cache_forget(&cache);
 }
 
-/* What OpenSM's drop manager does, of which the look can tell. */
+/* Actions of OpenSM's drop manager that the look can predict. */
 static void test_unheard(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
@@ -396,11 +396,11 @@ static void test_unheard(void **state)
 		}
 		if (port->peer == PM_NONE)
 			continue;
-		/* What the look has no reason to expect is not looked for, .. */
+		/* Unexpected changes are not looked for, .. */
 		unlink_port(i);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		/* .. unless OpenSM says that something failed. */
+		/* .. unless OpenSM reports a failure. */
 		subn.subnet_initialization_error = TRUE;
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 		subn.subnet_initialization_error = FALSE;
@@ -453,7 +453,7 @@ static void move_node(uint32_t index)
 	free(old);
 }
 
-/* Nothing of OpenSM's is kept: it frees what it likes between two looks. */
+/* No pointer of OpenSM's is kept: it may free anything between two looks. */
 static void test_freed(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
@@ -527,7 +527,7 @@ static void test_links(void **state)
 	assert_true(fabric->ports[port].peer != PM_NONE);
 	assert_true(fabric->ports[dark].peer == PM_NONE);
 	restore();
-	/* This end is not asked. */
+	/* This end is not queried. */
 	physp_at(fabric->ports[port].peer)->port_info.link_width_active = 1;
 	physp_at(fabric->ports[port].peer)->port_info.link_speed = 0x10;
 	for (size_t i = 0; i < LENGTH(rows); i++) {

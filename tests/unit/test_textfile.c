@@ -98,7 +98,7 @@ static void test_folder(void **state)
 	assert_null(text);
 }
 
-/* Nobody writes into it: it is not waited for. A pipe that has a number is read. */
+/* A pipe without a writer is not waited for. A pipe that has a number is read. */
 static void test_fifo(void **state)
 {
 	char folder[] = "/tmp/test_textfile.XXXXXX", path[64], *text = NULL;
@@ -109,7 +109,7 @@ static void test_fifo(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	alarm(60); /* what waits all the same */
+	alarm(60); /* files that are waited for */
 	assert_int_equal(pm_textfile_read(path, &text, &length, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "/fifo: a FIFO, not a file"));
 	assert_int_equal(pm_textfile_read_string(path, 9, &text, &err), -EINVAL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When a sweep is due that changes have made necessary, and which switches are confirmed.
- */
+/* The time at which a sweep is due after changes, and the confirmed switches. */
 #include "engine/throttle.h"
 
 #include "unit.h"
@@ -147,7 +146,9 @@ static void test_request(void **state)
 	assert_true(throttle_request(throttle, 23e3));
 }
 
-/* A discovery may take longer than a pause: it is not asked for again and again in it. */
+/*
+ * A discovery may take longer than a pause: it is not requested again and again in it.
+ */
 static void test_long_sweep(void **state)
 {
 	const double length = 50e3;
@@ -189,7 +190,8 @@ static void test_doubt(void **state)
 	expect_due(1e3 + THROTTLE_HOLD_MS);
 }
 
-/* OpenSM sets a port down in each sweep, and its switch tells of it: that does not go on.
+/*
+ * OpenSM sets a port down in each sweep, and its switch reports that: sweeps slow down.
  */
 static void test_doubt_goes_on(void **state)
 {
@@ -221,7 +223,7 @@ static void test_doubt_goes_on(void **state)
 	assert_true(throttle_ask(throttle, now));
 }
 
-/* What a light sweep need not see is read again. */
+/* Ports whose bit a light sweep need not see are read again. */
 static void test_light_sweep(void **state)
 {
 	uint16_t lid;

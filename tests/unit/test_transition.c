@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Transitions that something interrupts after any of their Sets, below an OpenSM of stubs
- * (subnet.h): a trap of nothing, or a failure of any cable between switches. After no Set
- * of any kind a LID loops, and no Set costs a host a path: what the failure has cut off
- * comes back, and stays. In the end paths are those over the links left, whatever went
- * before: the transition goes on after the repair, or another one goes back.
+ * Transitions that are interrupted after any of their Sets, below an OpenSM of stubs
+ * (subnet.h): by a trap without a change, or by a failure of any cable between
+ * switches. After no Set of any kind a LID loops, and no Set costs a host a path: paths
+ * that the failure has cut off come back, and stay. In the end paths are those over the
+ * remaining links, whatever went before: the transition goes on after the repair, or
+ * another one goes back.
  *
  * Each upper switch has a cable to every top switch, so that blocks sent in OpenSM's
  * order would let packets loop (tests/integration/test_drain.py, MeshedPods).
@@ -18,7 +19,7 @@ static const char *folder;
 static struct pm_fabric *fabric;
 static struct recipe recipe;
 
-/* What happens while blocks are sent. */
+/* The events while blocks are sent. */
 static struct {
 	uint32_t blocks; /* taken so far, of all kinds */
 	uint32_t at;	 /* the interruption comes after so many; 0: none */
@@ -36,7 +37,7 @@ struct drain {
 	unsigned int port; /* 0: all of it */
 };
 
-/* Has these drained, and nothing else. */
+/* Drains these, and no others. */
 static void ask_to_drain(const struct drain *drains, size_t num)
 {
 	char text[2048];
@@ -97,7 +98,7 @@ static void end(void)
 	subnet_remove_files("*");
 }
 
-/* Has the plugin look at what is drained, and follow it. */
+/* Has the plugin read the drains, and follow them. */
 static void follow(const struct drain *drains, size_t num)
 {
 	struct subnet_sweep result;

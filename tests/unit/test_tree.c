@@ -269,7 +269,7 @@ static void test_ranks(void **state)
 
 /*
  * Levels counted from roots: with the switches in the middle of a chain as roots, both
- * ends are leaves; what no cable joins with a root keeps its level.
+ * ends are leaves; switches that no cable joins with a root keep their level.
  */
 static void test_roots(void **state)
 {

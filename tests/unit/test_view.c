@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of a drawn fabric is discovered, held back and in use; growing; what is told of
- * it. */
+/* The discovered, held and usable parts of a drawn fabric; growth; reports. */
 #include "engine/view.h"
 
 #include "recipe.h"
@@ -86,7 +85,7 @@ static bool look(struct ground *g)
 	return changed;
 }
 
-/* The tables are those for what is in use, whatever was before. */
+/* The tables are those for the links in use, whatever was before. */
 static void check_tables(struct ground *g)
 {
 	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.discovered};
@@ -230,7 +229,9 @@ static void test_bounced(void **state)
 	end(&g);
 }
 
-/* The repairer saw a cable go down again and again between two looks; it is up, or down.
+/*
+ * The repairer saw a cable go down again and again between two looks; it is up, or
+ * down.
  */
 static void test_found_flapping(void **state)
 {
@@ -257,7 +258,7 @@ static void test_found_flapping(void **state)
 		}
 }
 
-/* What gives no answer is not in use, and did not flap. */
+/* A switch that does not answer is not in use, and did not flap. */
 static void test_silent(void **state)
 {
 	struct ground g;

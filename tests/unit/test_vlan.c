@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * VLANs of random trees against walks over tagged ports, and numbers of lines against all
- * sets of lines there are.
+ * VLANs of random trees against walks over tagged ports, and numbers of lines against
+ * all possible sets of lines.
  */
 #include "expect.h"
 #include "recipe.h"
@@ -72,7 +72,7 @@ static uint32_t remote_end(const struct trial *t, uint32_t port)
 	return pm_fabric_peer_node(t->fabric, port);
 }
 
-/* Goes from a switch over tagged ports; how many switches it comes to. */
+/* Goes from a switch over tagged ports; returns the number of switches reached. */
 static uint32_t walk(struct trial *t, uint32_t vlan, uint32_t start)
 {
 	uint32_t num = t->fabric->num_switches, head = 0, tail = 0;
@@ -198,7 +198,7 @@ static bool is_tagged_anywhere(const struct trial *t, uint32_t port)
 	return false;
 }
 
-/* As many tagged ports as a tree has that comes to as many switches, and no others. */
+/* As many tagged ports as a tree of that size has, and no others. */
 static void check_tree(struct trial *t, uint32_t vlan)
 {
 	uint32_t reached = walk(t, vlan, t->vlans.top[vlan]), ends = 0;
@@ -212,7 +212,7 @@ static void check_tree(struct trial *t, uint32_t vlan)
 	EXPECT(ends == 2 * (reached - 1));
 }
 
-/* What the VLANs before chose. */
+/* The choices of earlier VLANs. */
 struct choices {
 	const struct trial *t;
 	const uint32_t *row; /* the present VLAN's links up */
@@ -596,7 +596,7 @@ static void check_taking(struct trial *t, const struct pm_vlan_host *host)
 	free(k.met);
 }
 
-/* ---- What is counted ---- */
+/* ---- Counts ---- */
 
 struct counts {
 	uint8_t *learnt; /* [vlan][switch][host] */
@@ -678,7 +678,7 @@ static uint32_t reference_shift(struct trial *t, bool tree, uint32_t by)
 	return most;
 }
 
-/* So many shifts, spread over all: each way back is one's way there of another. */
+/* So many shifts, spread over all: the way back of each is another one's way there. */
 static void check_shifts(struct trial *t, uint32_t samples)
 {
 	uint32_t all = t->vlans.num_hosts - 1, num = samples < all ? samples : all;
@@ -829,7 +829,7 @@ static uint32_t reference_cover(struct trial *t)
 	return best;
 }
 
-/* ---- All tables there are ---- */
+/* ---- All possible tables ---- */
 
 #define MOST_HOSTS 7 /* for which all of them are tried, .. */
 #define MOST_LINES 7 /* .. that differ in fewer lines than so many */
@@ -892,7 +892,9 @@ static bool can_be_good(const struct order *o, uint32_t movers)
 	return false;
 }
 
-/* The fewest lines of a table that leaves no more pairs apart, if they are below `most`.
+/*
+ * The fewest lines of a table that leaves no more pairs apart, if they are below
+ * `most`.
  */
 static uint32_t reference_lines(struct trial *t, const struct pm_vlan_host *old,
 				uint64_t unreachable, uint32_t most)
@@ -951,7 +953,7 @@ static void check_lines(struct trial *t, const struct pm_vlan_table *old, uint32
 		       lines, least);
 }
 
-/* Hosts that a broadcast does not come to, from where most hear it. */
+/* Hosts that a broadcast does not reach, sent from where it reaches most. */
 static uint32_t reference_without_broadcast(struct trial *t, uint32_t vlan)
 {
 	uint32_t best = 0, there = 0;
@@ -1079,7 +1081,7 @@ static void test_many_failures(void **state)
 }
 
 /*
- * Of more hosts than all choices of lines can be tried for, some pairs stay apart: the
+ * With more hosts than allow trying all choices of lines, some pairs stay apart: the
  * lines of a cover change, and few more.
  */
 static void test_many_hosts(void **state)
@@ -1361,7 +1363,7 @@ static void test_full_groups(void **state)
 	end(&t);
 }
 
-/* 36 leaves, 18 spines: what a cable, two and a spine cost. */
+/* 36 leaves, 18 spines: the costs of a cable, two cables and a spine. */
 static void test_two_levels(void **state)
 {
 	const struct recipe_xgft shape = {
@@ -1392,7 +1394,7 @@ static void test_two_levels(void **state)
 	pm_for_each_port(i, t.fabric, t.vlans.top[3])
 		t.cut[i] = t.cut[t.fabric->ports[i].peer] = 1;
 	assert_int_equal(pm_vlans_fail(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
-	/* Nobody has to decide for more pairs than before. */
+	/* No host has to decide for more pairs than before. */
 	for (uint32_t h = 0; h < 648; h++)
 		assert_int_equal(t.table.host[h].priority, priority[h]);
 	assert_int_equal(assignment.unreachable, 0);
@@ -1400,9 +1402,10 @@ static void test_two_levels(void **state)
 	assert_int_equal(assignment.moved, assignment.bound);
 	assert_in_range(assignment.moved, 34, 36);
 
-	/* The last leaf's cable, then, with priorities the other way round, the first
-	 * one's: its hosts decide for the fewest pairs, and need more say than others
-	 * have. */
+	/*
+	 * The last leaf's cable, then, with priorities the other way round, the first
+	 * one's: its hosts decide for the fewest pairs, and need a higher priority.
+	 */
 	for (int last = 1; last >= 0; last--) {
 		memset(t.cut, 0, t.fabric->num_ports);
 		assert_int_equal(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-vlan with each of its allocations failing; as it is where there is no BPF. */
+/* portmajor-vlan with each of its allocations failing; in a build without BPF. */
 #include "command_faults.h"
 
 #define MACS                                                                             \

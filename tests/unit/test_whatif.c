@@ -34,7 +34,7 @@ try_failure(struct pm_whatif *whatif, const struct pm_fabric *fabric, const char
 	return result;
 }
 
-/* What a failure may cost; `exact` blocks or at most as many, least as given or any. */
+/* The cost of a failure; `exact` blocks or at most as many, least as given or any. */
 struct cost {
 	unsigned int leaves;
 	const char *failure;
@@ -140,7 +140,9 @@ static void test_counts(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* What is served where the subnet manager is: in a ring of three, or a tree of two. */
+/*
+ * The share that is served at the subnet manager: in a ring of three, or a tree of two.
+ */
 static void test_reachable(void **state)
 {
 	static const struct {
@@ -209,7 +211,7 @@ static void test_levels(void **state)
 	pm_whatif_free(NULL);
 }
 
-/* Tables made for a world of their own, with nothing left of earlier failures. */
+/* Tables made for a world of their own, without a trace of earlier failures. */
 static struct pm_delta compare_whole_tables(const struct pm_fabric *fabric,
 					    const struct pm_whatif_config *config,
 					    uint32_t port)
@@ -368,7 +370,7 @@ static void test_aggregation_is_free(void **state)
 	}
 }
 
-/* ---- Random failures in random trees, against a count of everything ---- */
+/* ---- Random failures in random trees, against a full count ---- */
 
 static const struct recipe_limits limits = {.switches = 40, .hosts = 80};
 
@@ -514,7 +516,7 @@ static struct pm_delta count_blocks(const struct trial *t, const uint32_t *part,
 	return delta;
 }
 
-/* As early repair counts them, of sorted blocks. */
+/* Like early repair, from sorted blocks. */
 static uint32_t count_restoring(const struct trial *t, const uint32_t *part,
 				uint32_t managed)
 {
@@ -782,7 +784,7 @@ static void test_loads(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Traffic is not the same both ways: the link with most flows may lead up or down. */
+/* Traffic differs between directions: the link with most flows may lead up or down. */
 static void test_loads_each_direction(void **state)
 {
 	static const struct {
@@ -837,7 +839,7 @@ static void test_parts(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* A fabric that is no part of the first is refused, and nothing is left of it. */
+/* A fabric that is no part of the first is refused, and leaves no trace. */
 /* Hosts are cut off with their cable or their leaf, and only by the last failure. */
 static void test_cut_off(void **state)
 {

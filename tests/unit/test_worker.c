@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rounds come when they are asked for or due, and a round that hangs holds nobody up. */
+/*
+ * Rounds come when they are requested or due, and a round that hangs delays no other
+ * thread.
+ */
 #include "unit.h"
 
 #include "engine/worker.h"
@@ -61,7 +64,7 @@ static void end_work(struct work *work)
 	assert_true(worker_stop(work->worker, clock_ms() + LONG_MS));
 	assert_int_equal(work->lasts, 1);
 	assert_int_equal(work->entered, work->rounds);
-	worker_poke(work->worker); /* which nobody follows */
+	worker_poke(work->worker); /* that no thread follows */
 	worker_free(work->worker);
 	assert_int_equal(work->lasts, 1);
 	free(work);
@@ -118,7 +121,7 @@ static void test_never_poked(void **state)
 	worker_free(NULL);
 }
 
-/* What it does with OpenSM's memory it never does again. */
+/* Its uses of OpenSM's memory are over for good. */
 static void test_left_behind(void **state)
 {
 	struct work *work = start();

@@ -35,7 +35,7 @@ static struct pm_workload_config usual(enum pm_pattern pattern)
 	};
 }
 
-/* Takes `num` messages of a host and counts where they go. */
+/* Takes `num` messages of a host and counts their destinations. */
 static void count_places(struct pm_workload *workload, uint32_t host, uint32_t num,
 			 uint32_t *count)
 {
@@ -338,7 +338,7 @@ static void test_list_progress(void **state)
 	pm_workload_free(workload);
 }
 
-/* A start, and what is waited for after a message. */
+/* A start, and the wait after a message. */
 static void test_delays(void **state)
 {
 	static const uint32_t first[] = {0};
@@ -368,7 +368,7 @@ static void test_delays(void **state)
 	}
 }
 
-/* Where each host's next messages go. */
+/* The destinations of each host's next messages. */
 static void take_places(struct pm_workload *workload, uint32_t num, uint32_t (*to)[HOSTS])
 {
 	struct pm_message m;
@@ -383,8 +383,10 @@ static void take_places(struct pm_workload *workload, uint32_t num, uint32_t (*t
 		}
 }
 
-/* Two jobs of 8 of 24 hosts, each from behind: the others are silent, and a job alone
- * does what it does beside another one. */
+/*
+ * Two jobs of 8 of 24 hosts, each from behind: the others are silent, and a job alone
+ * behaves as beside another one.
+ */
 static void test_jobs(void **state)
 {
 	uint32_t members[16], both[9][HOSTS], alone[9][HOSTS];
