@@ -112,7 +112,7 @@ def write_mft(fabric, host, lid, blocks):
     ask(fabric, host, *PROGRAM, "mft", lid, text)
 
 
-# ------------------------------------------------------------------- what there is
+# ----------------------------------------------------------- ports and multicast tables
 
 Port = collections.namedtuple("Port", "guid peer peer_port")
 

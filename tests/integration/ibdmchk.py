@@ -246,7 +246,7 @@ def host_faults(lab, unseen=(), dump=None):
 def faults(lab, lmc=0, apart=None, unseen=()):
     """Complaints of ibdmchk about a lab's fabric as it is now; empty if there is none.
 
-    apart    tells of two (node, port) whether no path up and then down joins them
+    apart    says of two (node, port) whether no path up and then down joins them
              (default: none does so); port is None for a switch
     unseen   see stale()
     """

@@ -124,27 +124,30 @@ class Topology:
 class Replay:
     """The tables of all switches while Sets arrive.
 
-    loops   (Set's number, switch, LID): its entry made packets go round. A link that comes up
-            passes none before OpenSM sets its ports' states, from INIT on (but SMPs)
-    undone  (Set's number, switch, LID): it put back what another one of that sweep changed
-            after the last failure, though packets arrived that way then and still did. (What
-            OpenSM has queued when something fails may have to be put back: its transaction
-            was numbered before.) Until the next sweep nothing is noted from a return on, as its
-            failure may be repaired still, nor from a failure on of which no trap told before
-            the next one: it is found some time. Nor with `doubtful`, where answers are lost,
-            so that links seem to be. Nor what the tables hold in the end, if the sweep routes
-            over what returned: a repair in it was without that, and balanced otherwise.
-    inactive   (Set's number, switch, LID): packets of a host pair that arrived go onto a link
-            since then that is back and not ACTIVE at both ends yet: its ports drop them; but not
-            of Sets that were queued when something failed. OpenSM does so itself, as it writes
-            tables before it sets states
-    own        numbers of Sets that were the plugin's
-    lost       (Set's number, switch, LID) of these: packets of hosts arrived before, and do
-               not now; but of those that were queued when something failed
-    cuts    a Cut for each failure that cut host pairs off, and for each Set that led them
-            over a dead link; of several parts, from the last one on. Links of a failure that
-            no trap tells of, as no end of them was active, count as up: a sweep finds it, and
-            the walk in the end checks that
+    loops      (Set's number, switch, LID): its entry made packets loop. A link that comes up
+               passes no packet but SMPs before OpenSM sets its ports' states, from INIT on
+    undone     (Set's number, switch, LID): it restored an entry that another Set of that sweep
+               changed after the last failure, although packets arrived over the new entry then
+               and still did. Not counted are:
+               - entries that OpenSM had queued when a part failed, and has to restore later: the
+                 transaction was numbered before
+               - Sets from a return on until the next sweep, as its failure may still be in
+                 repair, and from a failure on that no trap reported before the next one, as it
+                 is found at some later time
+               - all with `doubtful`: answers are lost, so that links seem to fail
+               - tables at the end, if the sweep routes over returned links: a repair in it was
+                 without these, and balanced otherwise
+    inactive   (Set's number, switch, LID): since then packets of a pair of hosts that arrived
+               before go onto a returned link that is not ACTIVE at both ends yet: its ports drop
+               them. Sets that were queued when a part failed do not count. OpenSM does so
+               itself, as it writes tables before it sets states
+    own        numbers of the plugin's Sets
+    lost       (Set's number, switch, LID) of these: packets of hosts arrived before, and do not
+               now. Sets that were queued when a part failed do not count
+    cuts       a Cut for each failure that cut pairs of hosts off, and for each Set that led them
+               over a dead link; of several parts, from the last one on. Links of a failure that
+               no trap reports, as no end of them was active, count as up: a sweep finds it, and
+               the walk in the end checks that
     """
 
     def __init__(self, topology, dump, doubtful=False):
