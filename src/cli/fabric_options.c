@@ -34,28 +34,32 @@ static int take_lmc(const struct cli_option *option, char *argument, void *to)
 }
 
 const struct cli_option cli_node_options[] = {
-	{0, "root_guid_file", "FILE", "as in opensm.conf: the roots of the tree",
+	{0, "root_guid_file", "FILE", "The roots of the tree, as in opensm(8).",
 	 CLI_MEMBER(struct cli_fabric, files.roots)},
-	{0, "cn_guid_file", "FILE", "as in opensm.conf: compute nodes",
+	{0, "cn_guid_file", "FILE", "The compute nodes, as in opensm(8).",
 	 CLI_MEMBER(struct cli_fabric, files.compute)},
-	{0, "io_guid_file", "FILE", "as in opensm.conf: I/O nodes",
+	{0, "io_guid_file", "FILE", "The I/O nodes, as in opensm(8).",
 	 CLI_MEMBER(struct cli_fabric, files.io)},
-	{0, "config", "FILE", "portmajor.conf: its roles",
+	{0, "config", "FILE", "A portmajor.conf(5), for its `role` lines.",
 	 CLI_MEMBER(struct cli_fabric, config)},
-	{0, "node-name-map", "FILE", "names of nodes by GUID, as for infiniband-diags",
+	{0, "node-name-map", "FILE", "Names of nodes by GUID, as for infiniband-diags.",
 	 CLI_MEMBER(struct cli_fabric, names)},
 	{0},
 };
 
 const struct cli_option cli_fabric_options[] = {
-	{'o', NULL, "ORDER", "lid_order: grouped (default), leaf-major or port-major",
+	{'o', NULL, "ORDER",
+	 "The order of LIDs: grouped (the default), leaf-major or port-major; "
+	 "see portmajor.conf(5).",
 	 take_order, offsetof(struct cli_fabric, plan.order),
 	 .values = "grouped|leaf-major|port-major"},
-	{'m', NULL, "LMC", "of end ports, 0 to 3 (default 0)", take_lmc,
+	{'m', NULL, "LMC", "LMC of end ports, 0 to 3. Default 0.", take_lmc,
 	 .values = "0|1|2|3"},
 	{.include = cli_node_options},
 	{0, "connect_roots", NULL,
-	 "as in opensm.conf: switches reach each other by LID wherever cables join them",
+	 "As in opensm(8): all switches that cables connect reach each other, "
+	 "and so do service ports and other end ports without a path free of "
+	 "credit loops. These paths may be part of a credit loop.",
 	 CLI_MEMBER(struct cli_fabric, connect_roots)},
 	{0},
 };

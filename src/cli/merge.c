@@ -25,8 +25,8 @@ static int add_file(const struct cli_merge *merge, void *whole, const char *path
 }
 
 static const struct cli_option options[] = {
-	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct cli_output, quiet)},
-	{0, "json", NULL, "JSON, as without --shard, see docs/json.md",
+	{'q', "quiet", NULL, "Print no text.", CLI_MEMBER(struct cli_output, quiet)},
+	{0, "json", NULL, "Print one JSON object (docs/json.md), as without --shard.",
 	 CLI_MEMBER(struct cli_output, json)},
 	{0},
 };

@@ -33,8 +33,8 @@ struct options {
 
 /* Options of every subcommand; no request has members for them. */
 static const struct cli_option common[] = {
-	{'h', "help", NULL, "print this help", .take = NULL},
-	{'V', "version", NULL, "print the version", .take = NULL},
+	{'h', "help", NULL, "Print help and exit with status 0.", .take = NULL},
+	{'V', "version", NULL, "Print the version and exit with status 0.", .take = NULL},
 	{0},
 };
 

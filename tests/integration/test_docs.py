@@ -206,7 +206,21 @@ class Help(unittest.TestCase):
         """By purpose."""
         titles = re.findall(r"(?m)^[a-z].*$", pmlab.run_cli("-h").stdout)
         self.assertEqual([line for line in titles if not line.startswith("usage: ")],
-                         ["look ahead", "run", "judge", "service"])
+                         ["plan and predict", "operate", "verify", "maintain"])
+
+    def test_sentences(self):
+        """A line for each command and a sentence or more for each option."""
+        for program in PROGRAMS:
+            lines = re.findall(r"(?m)^  [a-z][a-z-]* +(.*)$",
+                               pmlab.run_program(program, "-h").stdout)
+            for line in lines:
+                self.assertRegex(line, r"^[A-Z].*[^.]$")
+        for program, command in all_commands():
+            helped = pmlab.run_program(program, command, "-h").stdout
+            texts = re.findall(r"(?m)^ {2,6}--?\w.*?(?:  +|\n +)(\S.*(?:\n {10,}\S.*)*)$", helped)
+            self.assertGreaterEqual(len(texts), 2)
+            for text in texts:
+                self.assertRegex(text, r"(?s)^[A-Z].*\.$", command)
 
     def test_each_command_has_its_own(self):
         """A name stands in one program, but for plan, merge and status."""

@@ -44,7 +44,8 @@ static const struct cli_option rows[] = {
 	{'x', NULL, "TEXT", "a text", CLI_MEMBER(struct request, text)},
 	CLI_INCLUDE(struct request, shared, shared_options),
 	{'n', "number", "N",
-	 "a number, with help that is longer than a line of it has room for, and so is broken",
+	 "a number, with help that is longer than a line of it has room for, and so is "
+	 "broken",
 	 CLI_MEMBER(struct request, number), .low = 2, .high = 9},
 	{'t', "take", "THIS", "or that", .take = take, .values = "this|bad"},
 	{0},
@@ -189,22 +190,23 @@ static void test_read(void **state)
 
 static void test_answers(void **state)
 {
-	static const char help[] = "usage: portmajor try ONE\n"
-				   "       portmajor try ONE TWO\n"
-				   "\n"
-				   "Tries.\n"
-				   "  As it is.\n"
-				   "\n"
-				   "  -f, --flag          a flag\n"
-				   "  -x TEXT             a text\n"
-				   "      --file FILE     shared\n"
-				   "  -d                  as well\n"
-				   "  -n, --number N      a number, with help that is "
-				   "longer than a line of it has\n"
-				   "                      room for, and so is broken\n"
-				   "  -t, --take THIS     or that\n"
-				   "  -h, --help          print this help\n"
-				   "  -V, --version       print the version\n";
+	static const char help[] =
+		"usage: portmajor try ONE\n"
+		"       portmajor try ONE TWO\n"
+		"\n"
+		"Tries.\n"
+		"  As it is.\n"
+		"\n"
+		"  -f, --flag          a flag\n"
+		"  -x TEXT             a text\n"
+		"      --file FILE     shared\n"
+		"  -d                  as well\n"
+		"  -n, --number N      a number, with help that is "
+		"longer than a line of it has\n"
+		"                      room for, and so is broken\n"
+		"  -t, --take THIS     or that\n"
+		"  -h, --help          Print help and exit with status 0.\n"
+		"  -V, --version       Print the version and exit with status 0.\n";
 	static const char list[] =
 		"-f\n--flag\n-x TEXT\n--file FILE\n-d\n-n N\n--number N\n"
 		"-t this|bad\n--take this|bad\n-h\n--help\n-V\n--version\n";

@@ -55,7 +55,7 @@ static const struct settle_kind kind = {
 };
 
 static const struct cli_option options[] = {
-	{0, "all", NULL, "all that is missing or changed",
+	{0, "all", NULL, "Acknowledge all missing parts and all changes.",
 	 CLI_MEMBER(struct settle_request, all)},
 	{.include = settle_options},
 	{0},
@@ -63,15 +63,12 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "acknowledge [OPTION]... [--all | PART...]",
-	.about =
-		"Has a running OpenSM note that parts are missing or changed by intent: "
-		"`portmajor status` shows missing ones, and they are no finding and raise no "
-		"alert until they have returned; a cable or host at another place belongs "
-		"there from then on, and a replaced switch is an old one. PART is the name, a "
-		"pattern with * and ?, or the GUID of a switch, an end of a link "
-		"(SWITCH:PORT), or the name or port of a host. Then, or without operands, "
-		"lists what is missing or changed. Exit status 1, for a list or "
-		"with --wait, if any of it is not acknowledged.",
+	.about = "Acknowledge that parts are missing or changed by intent. Missing parts "
+		 "are still listed, but are no finding of `portmajor status` until they "
+		 "return; cables, hosts and switches at another place belong there from "
+		 "then on. PART is a switch, one end of a link (leaf5:20) or a host. "
+		 "After that, or without operands, list what is missing or changed. Exit "
+		 "status 1, for a list or with --wait, if any part is not acknowledged.",
 	.options = options,
 	.max_operands = INT_MAX,
 };

@@ -589,52 +589,53 @@ static int take_balance(const struct cli_option *option, char *argument, void *t
 
 static const struct cli_option options[] = {
 	{'s', "sm", "NAME",
-	 "the node with the subnet manager: it must be reached from every switch "
-	 "(default: what the tables' file says; only ibsim's Dump does)",
+	 "The node with the subnet manager: every switch must reach it. Default: "
+	 "none, or that of ibsim's Dump.",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "plan", "FILE",
-	 "LIDs and tables must be those of the plan that the plugin keeps in "
-	 "portmajor.GUID/plan",
+	 "LIDs and tables must be those of the plan in FILE, which the plugin "
+	 "keeps as portmajor.GUID/plan. Default: such a plan of this fabric on "
+	 "this machine, else one made for the topology; differences are then no "
+	 "finding.",
 	 CLI_MEMBER(struct request, plan_path)},
 	{0, "conform", NULL,
-	 "LIDs and tables must be those of the plan made for the topology (default: what "
-	 "differs from it is reported, and is no finding)",
+	 "LIDs and tables must be those that `portmajor plan` computes for the "
+	 "topology. Default: differences are printed, but are no finding.",
 	 CLI_MEMBER(struct request, conform)},
 	{0, "whole", "FILE",
-	 "the topology with all its parts, if some are missing from TOPOLOGY: levels "
-	 "and the plan made are its",
+	 "The complete topology, if parts are missing from TOPOLOGY: it "
+	 "determines the levels and the plan.",
 	 CLI_MEMBER(struct request, whole)},
 	{0, "mfts", "FILE",
-	 "judge the multicast tables in FILE, too, which OpenSM (opensm.mcfdbs) or "
-	 "dump_fts -M wrote: each member of a group gets one copy of what the others send, "
-	 "nobody else any, and no credit loop comes of unicast and multicast together",
+	 "Judge multicast tables, too, in a file of OpenSM (opensm.mcfdbs, log "
+	 "flag 0x40) or of `dump_fts -M`.",
 	 CLI_MEMBER(struct request, mfts)},
 	{0, "groups", "FILE",
-	 "the groups that there are, as in portmajor whatif (default: the members of a "
-	 "group are the end ports in its entries)",
+	 "The members of groups, as in portmajor-whatif(1). Default: the end "
+	 "ports (and switches' ports 0) in the tables' entries; then missing and "
+	 "wrong members are not detected.",
 	 CLI_MEMBER(struct request, groups)},
 	{0, "from-all", NULL,
-	 "follow paths from all switches, not only from those with end ports",
+	 "Follow paths from all switches, not only from those with end ports.",
 	 CLI_MEMBER(struct request, from_all)},
 	{0, "shifts", "N",
-	 "try N shift permutations, or all: how many flows does a cable have to carry at "
-	 "most? (default 0)",
+	 "Try N shift permutations, or all, and print the most flows on a cable. "
+	 "Default 0.",
 	 .take = cli_take_count, .to = offsetof(struct request, shifts),
 	 .high = INT32_MAX},
 	{0, "balance", "RATIO",
-	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
-	 "(default: any load; it is reported)",
+	 "A cable with more than RATIO times the mean load of its level is a "
+	 "finding. Default: no load is a finding.",
 	 .take = take_balance, .to = offsetof(struct request, balance)},
 	{0, "now", NULL,
-	 "have the OpenSM that is the master on this machine read the tables of all "
-	 "switches now, and judge these",
+	 "Have the OpenSM that is the master on this machine read the tables of "
+	 "all switches now, and judge these.",
 	 CLI_MEMBER(struct request, now)},
 	{0, "wait", "SECONDS",
-	 "with --now: wait for the tables at most so long "
-	 "(default 120)",
+	 "With --now: wait for the tables, at most SECONDS. Default 120.",
 	 CLI_MEMBER(struct request, wait_s), .low = 1, .high = 86400},
-	CLI_OUTPUT(struct request, output, "print findings only",
-		   "print one JSON object"),
+	CLI_OUTPUT(struct request, output, "Print findings only.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -642,19 +643,15 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "check [OPTION]... TOPOLOGY [TABLES]\n"
 		    "check [OPTION]... --now [FOLDER]",
-	.about =
-		"Walks the tables in a file that OpenSM (opensm-lfts.dump, "
-		"opensm.fdbs) or dump_fts wrote over a topology, an ibsim, "
-		"ibnetdiscover or opensm-subnet.lst file; what ibsim's Dump prints is "
-		"both, and needs naming once. One of the two may be - for standard "
-		"input. LIDs are those of the topology or, where it has none, of the "
-		"tables. Exit status 1 if something is not in order: packets that do "
-		"not arrive, loops, paths that turn up after going down, credit loops, "
-		"multicast packets that a member does not get or somebody else does, "
-		"tables that are missing or of another fabric; with --now also "
-		"switches that hold other entries than OpenSM has set, or do not answer. "
-		"FOLDER is portmajor.GUID of one port, if OpenSM is the master at several "
-		"on this machine.",
+	.about = "Check the tables that switches hold. Follow all paths through the "
+		 "tables in a file of OpenSM (opensm-lfts.dump, opensm.fdbs) or "
+		 "dump_fts(8) over TOPOLOGY, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file; a Dump of ibsim's console is both. One of the "
+		 "two may be - for standard input. Exit status 1 for packets that do not "
+		 "arrive, paths that turn up after going down, loops, credit loops, "
+		 "wrong multicast packets, and missing or foreign tables; with --now "
+		 "also for switches that do not answer or hold other entries than OpenSM "
+		 "has set.",
 	.options = options,
 	.max_operands = 2,
 };

@@ -331,6 +331,8 @@ static void print_tables(const json_t *object)
 		cli_text_print(
 			json_object_get(object, "topology"),
 			"topology: switches gone {switches_gone}, new {switches_new}; end "
+			""
+			""
 			"nodes gone {end_nodes_gone}, new {end_nodes_new}; links gone "
 			"{links_gone}, new {links_new}\n");
 	cli_text_print(
@@ -417,29 +419,27 @@ static int compare_sides(struct side *before, struct side *after,
 
 static const struct cli_option options[] = {
 	{'l', "list", NULL,
-	 "list every cable that differs, port with another LID, and switch with another table",
+	 "List every cable that differs, every port with another LID, and every "
+	 "switch with another table.",
 	 CLI_MEMBER(struct request, list)},
 	{0, "cables", NULL,
-	 "compare the cables of topologies alone, and make no tables: also where one of "
-	 "them is no tree",
+	 "Compare only the cables of topologies, and compute no tables. The "
+	 "topologies need not be trees.",
 	 CLI_MEMBER(struct request, cables)},
-	CLI_OUTPUT(struct request, output, "print nothing: the exit status says it",
-		   "print one JSON object"),
+	CLI_OUTPUT(struct request, output,
+		   "Print nothing: only the exit status has the result.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "diff [OPTION]... OLD NEW",
-	.about =
-		"Tells which LIDs, entries and LFT blocks differ, and how many MADs (LFT "
-		"Sets) lead from OLD to NEW. Both are tables (opensm-lfts.dump, "
-		"opensm.fdbs, dump_fts) or both are topologies (ibsim, ibnetdiscover or "
-		"opensm-subnet.lst "
-		"files); one may be - for standard input. Topologies are given the tables "
-		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "
-		"NEW have in the files, and their missing, additional and swapped cables "
-		"are named. Exit status 1 if anything differs.",
+	.about = "Compare two sets of tables, or two topologies. Print how many LIDs, "
+		 "entries and LFT blocks differ, and how many MADs lead from OLD to NEW; "
+		 "for topologies, with the plan's tables, also the missing, additional "
+		 "and swapped cables. One of the two may be - for standard input. Exit "
+		 "status 1 if anything differs.",
 	.options = options,
 	.min_operands = 2,
 	.max_operands = 2,

@@ -610,10 +610,12 @@ static int change(const struct request *request, char **operands, bool back)
 }
 
 static const struct cli_option common_options[] = {
-	{0, "wait", "SECONDS", "wait until OpenSM has followed, at most so long",
+	{0, "wait", "SECONDS",
+	 "Wait until all switches use the new tables, at most SECONDS. Default: "
+	 "no wait.",
 	 CLI_MEMBER(struct request, wait_s), .high = 86400},
-	CLI_OUTPUT(struct request, output, "print nothing but errors",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct request, output, "Print nothing but errors.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
@@ -641,21 +643,24 @@ static int take_until(const struct cli_option *option, char *argument, void *to)
 
 static const struct cli_option drain_options[] = {
 	{'n', NULL, "NETLIST",
-	 "where names are looked up: an ibsim, ibnetdiscover or opensm-subnet.lst file "
-	 "(default: the plan file in OpenSM's cache folder)",
+	 "Look names up in NETLIST, an ibnetdiscover(8) or ibsim file, not in "
+	 "the plan file. The printed effect is that on the plan file's fabric if "
+	 "NETLIST is a part of it.",
 	 CLI_MEMBER(struct request, netlist)},
 	{0, "dry-run", NULL,
-	 "print what would be drained and its effect, and drain nothing",
+	 "Drain nothing: print the parts (`would`) and the effect on standard "
+	 "output. Exit status 1 if the drain would be refused.",
 	 CLI_MEMBER(struct request, dry_run)},
 	{0, "force", NULL,
-	 "even if a leaf or a level keeps less than half of its uplinks, or the busiest "
-	 "link gets more than 2.5 times the flows",
+	 "Drain even if a leaf or a level keeps less than half of its uplinks, "
+	 "or the busiest link gets more than 2.5 times the flows.",
 	 CLI_MEMBER(struct request, force)},
-	{0, "reason", "TEXT", "why; kept and listed with the drain",
+	{0, "reason", "TEXT",
+	 "The reason for the drains; it is kept and listed with them.",
 	 CLI_MEMBER(struct request, reason)},
 	{0, "until", "TIME",
-	 "when OpenSM takes the drains back by itself: 06:00, 2h (from now) or "
-	 "2026-11-29T06:00",
+	 "End the drains at TIME: 06:00 (the next one), 2h (from now; also m and "
+	 "d) or 2026-11-29T06:00. Also changes the end of present drains.",
 	 .take = take_until, .to = offsetof(struct request, until)},
 	{.include = common_options},
 	{0},
@@ -663,16 +668,16 @@ static const struct cli_option drain_options[] = {
 
 static const struct cli_command drain_command = {
 	.synopsis = "drain [OPTION]... [WHAT[:PORT]]...",
-	.about =
-		"Has a running OpenSM take cables, or all cables of switches, out of "
-		"hosts' paths, new paths first, until `portmajor undrain`; also over "
-		"restarts. Nodes are named as for whatif --fail: by name, pattern with * "
-		"and ?, or GUID. A cable without which hosts would be cut off stays in use "
-		"(\"needed\"). Says first how much busier the busiest link gets, and how "
-		"many uplinks leaves and levels keep: less than half, or more than 2.5 times the flows, is refused. Then, or without "
-		"operands, lists what is drained: \"out\" "
-		"is out of hosts' paths. Exit status 1, for a list or with --wait, if "
-		"anything is not.",
+	.about = "Exclude cables, or all cables of switches, from hosts' paths in a "
+		 "running OpenSM until `portmajor undrain`, also over restarts. WHAT is "
+		 "a switch, by name, pattern with * and ? or GUID; with PORT it is one "
+		 "cable. Cables without which hosts would be cut off stay in use "
+		 "(`needed`). First print the effect on the busiest link and on uplinks; "
+		 "a drain is refused if a leaf or a level would keep less than half of "
+		 "its uplinks, or the busiest link would get more than 2.5 times the "
+		 "flows. After that, or without operands, list the drained parts. Exit "
+		 "status 1, for a list or with --wait, if any part is not out of hosts' "
+		 "paths.",
 	.options = drain_options,
 	.max_operands = INT_MAX,
 };
@@ -686,7 +691,7 @@ int cmd_drain(int argc, char **argv)
 }
 
 static const struct cli_option undrain_options[] = {
-	{0, "all", NULL, "all there is", CLI_MEMBER(struct request, all)},
+	{0, "all", NULL, "End all drains.", CLI_MEMBER(struct request, all)},
 	{.include = common_options},
 	{0},
 };
@@ -694,11 +699,12 @@ static const struct cli_option undrain_options[] = {
 static const struct cli_command undrain_command = {
 	.synopsis = "undrain [OPTION]... --all | WHAT[:PORT]...",
 	.about =
-		"Takes back what `portmajor drain` has taken out. WHAT is named as for it, "
-		"or as it is listed: a cable by either end, as leaf5:20, leaf5[20] or "
-		"leaf5[20]-s1-line0[6]; a switch without a port includes cables that were "
-		"drained by themselves. Exit status 1 if OpenSM has not followed after "
-		"--wait.",
+		"End drains of `portmajor drain`, and list the remaining ones. WHAT is "
+		"named as for `portmajor drain` or as listed: a cable by either end "
+		"(leaf5:20 or leaf5[20]) or by both (leaf5[20]-s1-line0[6]); a switch "
+		"without a port includes its separately drained cables. Exit status 1 if "
+		"a drain has not ended after --wait, or a remaining part is not out of "
+		"hosts' paths.",
 	.options = undrain_options,
 	.max_operands = INT_MAX,
 };

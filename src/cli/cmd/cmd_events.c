@@ -291,27 +291,36 @@ static int tell_all(char *const *paths, size_t num, const struct request *reques
 
 static const struct cli_option options[] = {
 	{0, "since", "TIME",
-	 "events from this time on: a date, a date and time (2026-11-29T03:00), a time of "
-	 "today, or so long ago (90s, 30m, 2h, 3d)",
+	 "Print only events from this local time on: 2026-11-29T03:00 (also with "
+	 "seconds), 2026-11-29, 03:00 (today), or so long ago: 90s, 30m, 2h, 3d.",
 	 CLI_MEMBER(struct request, since)},
-	{0, "until", "TIME", "events up to this time", CLI_MEMBER(struct request, until)},
-	{'n', "lines", "N", "the last N events only", CLI_MEMBER(struct request, lines),
-	 .high = INT32_MAX},
-	{'f', "follow", NULL, "go on with new events until interrupted",
+	{0, "until", "TIME",
+	 "Print only events up to this time; a minute or a day counts as a "
+	 "whole.",
+	 CLI_MEMBER(struct request, until)},
+	{'n', "lines", "N", "Print only the last N events.",
+	 CLI_MEMBER(struct request, lines), .high = INT32_MAX},
+	{'f', "follow", NULL, "Continue with new events until interrupted.",
 	 CLI_MEMBER(struct request, follow)},
-	CLI_OUTPUT(struct request, output, "print errors and warnings only",
-		   "print JSON, see docs/json.md; a line for each event with --follow"),
+	CLI_OUTPUT(struct request, output, "Print errors and warnings only.",
+		   "Print one JSON object (docs/json.md); with --follow a line for each "
+		   "event."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "events [OPTION]... [FILE | FOLDER]",
 	.about =
-		"Prints what happened, a dated line for each event: failures and their "
-		"repairs, parts that are missing or back, drains, links on hold, OpenSM's "
-		"state and engine. The plugin keeps them in portmajor.GUID/events in "
-		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		"; those of several ports are merged by time, with the GUID of the port.",
+		"Print the events of the fabric, a dated line for each: failures, "
+		"repairs, "
+		"missing and returned parts, drains, links on hold, and OpenSM's state "
+		"and "
+		"engine. The plugin keeps them in portmajor.GUID/events in OpenSM's cache "
+		""
+		""
+		"folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		". Events of several ports are merged by time, and have the GUID of the "
+		"port.",
 	.options = options,
 	.max_operands = 1,
 };

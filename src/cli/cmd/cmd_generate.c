@@ -385,27 +385,34 @@ static int take_service(const struct cli_option *option, char *argument, void *t
 }
 
 static const struct cli_option options[] = {
-	{0, "aggregation-nodes", NULL, "an aggregation node on each switch",
+	{0, "aggregation-nodes", NULL,
+	 "Add an aggregation node (SHARP) to each switch, on an additional last "
+	 "port.",
 	 CLI_MEMBER(struct request, config.aggregation)},
 	{0, "service", "NAME=N:LEVEL",
-	 "N end nodes NAME-1, .. on switches of LEVEL, assigned in turn; 0: leaves; "
-	 "those named router are routers",
+	 "Add N end nodes NAME-1, NAME-2, .. to the switches of LEVEL in turn, "
+	 "on additional ports; leaves are level 0. NAME has only lower-case "
+	 "letters; router makes routers. May be given eight times.",
 	 .take = take_service},
 	{0, "host-ports", "N",
-	 "hosts have N ports, each on a leaf that is the leaves' number by N further",
+	 "Hosts have N ports, on the same port number of N leaves; with L leaves "
+	 "these are L/N apart.",
 	 CLI_MEMBER(struct request, config.host_ports), .low = 1, .high = PM_MAX_PORTS},
-	{0, "rails", NULL, "each of these ports is an adapter of its own",
+	{0, "rails", NULL, "Each of these ports is a separate adapter.",
 	 CLI_MEMBER(struct request, config.rails)},
-	{0, "split", NULL, "hosts have half a port of a leaf, 2x",
+	{0, "split", NULL,
+	 "The ports of leaves are split in two: a host has half a port, 2x HDR; "
+	 "an uplink, 4x HDR, has the first of two port numbers.",
 	 CLI_MEMBER(struct request, config.split)},
 	{0, "degrade", "links=N,switches=N,hosts=N",
-	 "leave out so many cables between switches, switches and hosts, drawn at "
-	 "random; N is a number or, with %, a part of them all",
+	 "Leave out N cables between switches, N switches or N hosts at random; "
+	 "N is a number or, with %, a share of all.",
 	 .take = take_degrade},
-	{0, "seed", "N", "of the random numbers (default 1)", .take = take_seed},
+	{0, "seed", "N", "Seed of the random numbers. Default 1.", .take = take_seed},
 	CLI_OUTPUT(struct request, output,
-		   "do not list on standard error what is left out",
-		   "print one JSON object, with the netlist and what is left out"),
+		   "Do not list left-out parts on standard error.",
+		   "Print one JSON object (docs/json.md), with the netlist and the "
+		   "left-out parts."),
 	{0},
 };
 
@@ -419,18 +426,27 @@ static const struct cli_command command = {
 		    "generate [OPTION]... mesh SIDE,.. HOSTS\n"
 		    "generate [OPTION]... dragonfly GROUPS LEAVES SPINES HOSTS",
 	.about =
-		"Writes an ibsim netlist to standard output.\n"
-		"  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts below\n"
-		"             18 director chassis: 36 make 648 hosts, 324 5832, 648 11664\n"
-		"  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each spine\n"
-		"  xgft       extended generalised fat tree with M children and W parents\n"
+		"Write the netlist of a fabric, for ibsim and for portmajor, to standard "
+		"output.\n"
+		"  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts "
+		"below\n"
+		"             18 director chassis: 36 make 648 hosts, 324 make 5,832,\n"
+		"             648 make 11,664\n"
+		"  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each "
+		"spine\n"
+		"  xgft       an extended generalised fat tree with M children and W "
+		"parents\n"
 		"             per level, from the hosts upward (W1 is 1)\n"
-		"  line-boards  EDGES switches of HOSTS hosts, each with UPLINKS links to\n"
-		"             the LINES of a director, assigned in turn\n"
-		"  islands    of LEAVES and SPINES, with HOSTS per leaf; UPLINKS links of\n"
-		"             each spine go to CORES, assigned in turn\n"
+		"  line-boards  a director of LINES line boards and SPINES spine boards "
+		"below\n"
+		"             which are EDGES switches of HOSTS hosts, each with "
+		"UPLINKS\n"
+		"             links, assigned in turn to the line boards\n"
+		"  islands    CORES switches above islands of LEAVES and SPINES with "
+		"HOSTS\n"
+		"             per leaf; each spine has UPLINKS links to the cores\n"
 		"  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
-		"  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
+		"  dragonfly  no tree: a Dragonfly+ of GROUPS",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 3 + PM_GENERATE_MAX_ISLANDS,

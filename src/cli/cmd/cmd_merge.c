@@ -33,7 +33,8 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 	    !json_equal(settings->json, whole->settings.json))
 		return cli_fail(
 			EXIT_INPUT,
-			"%s: of another fabric or with other options than the files before",
+			"%s: of another fabric or with other options than the files "
+			"before",
 			path);
 	if (whole->present[settings->shard - 1])
 		return cli_fail(EXIT_INPUT, "%s: shard %u was there already", path,
@@ -101,9 +102,8 @@ static int print_whole(void *from, const struct cli_output *output)
 }
 
 static const struct cli_merge merge = {
-	.about =
-		"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all N "
-		"files of it, and prints what it would have printed without --shard.",
+	.about = "Join the N files of `portmajor whatif --all KIND --shard I/N --json`, "
+		 "and print the result of the same command without --shard.",
 	.add = add_shard,
 	.print = print_whole,
 };

@@ -270,50 +270,58 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 }
 
 static const struct cli_option options[] = {
-	{'l', NULL, NULL, "list every LID with its place as well",
+	{'l', NULL, NULL, "Also list every LID with its block, plane and place.",
 	 CLI_MEMBER(struct request, lids)},
 	{0, "reboots", NULL,
-	 "how often nodes reboot, and in which order, until all have the planned LIDs with "
-	 "`migrate yes`; NETLIST has the present LIDs, as of ibnetdiscover",
+	 "Also print the order in which nodes reboot to get the planned LIDs "
+	 "with `migrate yes`; NETLIST, as of ibnetdiscover(8) or the plugin's "
+	 "fabric.net, has the present LIDs.",
 	 CLI_MEMBER(struct request, reboots)},
 	{0, "mlid-blocks", "N",
-	 "print the order of planes for the first N blocks of 32 multicast LIDs, too",
+	 "Also print the order of planes for the first N blocks of 32 multicast "
+	 "LIDs, and for each MLID the first plane of a large group.",
 	 CLI_MEMBER(struct request, mlid_blocks), .high = PM_MFT_BLOCKS},
-	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
+	{'s', "sm", "NAME", "The node with the subnet manager: every switch reaches it.",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "guid2lid", "FILE",
-	 "write the LIDs as OpenSM keeps them in its cache folder (to be used with "
-	 "honor_guid2lid_file TRUE)",
+	 "Write the LIDs as OpenSM keeps them in its cache folder (for "
+	 "honor_guid2lid_file TRUE).",
 	 CLI_MEMBER(struct request, files.guid2lid)},
-	{0, "lfts", "FILE", "write the tables for `opensm -R file -U FILE`",
+	{0, "lfts", "FILE", "Write the tables for `opensm -R file -U FILE`.",
 	 CLI_MEMBER(struct request, files.lfts)},
 	{0, "roots", "FILE",
-	 "write the switches of the highest level, for root_guid_file in opensm.conf",
+	 "Write the GUIDs of the switches of the highest level, for "
+	 "root_guid_file in opensm.conf. Without that file OpenSM's updn guesses "
+	 "its roots, and may cut hosts off.",
 	 CLI_MEMBER(struct request, files.roots)},
 	{0, "ibdmchk", "DIR",
-	 "write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, for ibdmchk",
+	 "Write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR for "
+	 "ibdmchk(1).",
 	 CLI_MEMBER(struct request, files.ibdmchk)},
 	{0, "slurm", "FILE",
-	 "write topology.conf for Slurm's topology/tree: leaves, their hosts, what joins "
-	 "them; topology.yaml if FILE ends in .yaml or .yml",
+	 "Write topology.conf for Slurm's topology/tree, or topology.yaml if "
+	 "FILE ends in .yaml or .yml.",
 	 CLI_MEMBER(struct request, files.slurm)},
-	{0, "simgrid", "FILE",
-	 "write a platform for SimGrid, with the route of each pair of hosts, up to "
-	 "1,024 of these",
+	{0, "simgrid", "FILE", "Write a platform for SimGrid, with at most 1,024 hosts.",
 	 CLI_MEMBER(struct request, files.simgrid)},
 	CLI_FAIL(struct request, failed,
-		 "write files for what is left of the fabric; as in portmajor whatif"),
-	CLI_OUTPUT(struct request, output, "print nothing, write files only",
-		   "print one JSON object, with -l with every LID"),
+		 "Write the files for the fabric without this part, named as for "
+		 "portmajor-whatif(1). May be given several times."),
+	CLI_OUTPUT(
+		struct request, output,
+		"Print nothing, write files only. Standard error names pairs without a "
+		"path.",
+		"Print one JSON object (docs/json.md); with -l it has every LID."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "plan [OPTION]... NETLIST",
-	.about = "Prints the plan for a fabric, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file (- is standard input): planes with their runs "
-		 "of LIDs, what is used of them and spare.",
+	.about = "Print the plan for a fabric: levels, planes with their runs of LIDs, "
+		 "and spare LIDs. NETLIST is an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file (- is standard input). Exit status 1 if end "
+		 "ports, aggregation nodes apart, have no path.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

@@ -98,7 +98,8 @@ static void check_lmc(struct preflight *p)
 	else if (lmc && esp0 && !strcmp(esp0, "TRUE"))
 		preflight_report(
 			p, false, "lmc",
-			"lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to FALSE",
+			"lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to "
+			"FALSE",
 			lmc);
 	else
 		preflight_report(p, true, "lmc", "%lu", lmc);
@@ -144,6 +145,8 @@ static void check_options(struct preflight *p)
 		preflight_report(
 			p, false, "configuration",
 			"%s: shadow mode, and no other engine to route: name the one that "
+			""
+			""
 			"the fabric runs with behind portmajor in routing_engine",
 			path);
 	else
@@ -311,7 +314,8 @@ static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
 	if (plans)
 		preflight_report(
 			p, false, "plan and fabric",
-			"%s: another fabric's: the plan would be made anew; restore a copy "
+			"%s: another fabric's: the plan would be made anew; restore a "
+			"copy "
 			"of this fabric's if you have one",
 			plans > 1 ? "all plan files" : "the plan file");
 }
@@ -418,28 +422,26 @@ static int check_all(struct preflight *p)
 
 static const struct cli_option options[] = {
 	{'F', NULL, "FILE",
-	 "opensm.conf (default: the one that systemd's units name, else " DEFAULT_CONF
-	 ")",
+	 "The opensm.conf to check. Default: the one that systemd's units name, "
+	 "else " DEFAULT_CONF ".",
 	 CLI_MEMBER(struct preflight, conf_path)},
 	{'n', NULL, "NETLIST",
-	 "also: is this fabric supported, and is the plan one for it; an ibsim, "
-	 "ibnetdiscover or opensm-subnet.lst file, - is standard input",
+	 "Also check whether this fabric is supported and whether its plan gives "
+	 "end ports paths, and print the plan.",
 	 CLI_MEMBER(struct preflight, netlist)},
-	{0, "opensm", "FILE",
-	 "the opensm to be used (default: that in $PATH or /usr/sbin)",
+	{0, "opensm", "FILE", "The opensm to check. Default: that in $PATH or /usr/sbin.",
 	 CLI_MEMBER(struct preflight, program)},
-	CLI_OUTPUT(struct preflight, output, "print findings only",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct preflight, output, "Print findings only.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "preflight [OPTION]...",
-	.about =
-		"Checks, without touching the fabric, whether OpenSM would route with "
-		"portmajor: its configuration, the plugin's library, configuration and "
-		"plan file. One line each: ok, or what to do. Exit status 1 if something "
-		"is to be done.",
+	.about = "Check an OpenSM configuration before it is used: opensm.conf, and the "
+		 "plugin's library, configuration and plan files. Nothing is sent to the "
+		 "fabric. Print a line for each check: ok, or the remedy. Exit status 1 "
+		 "if a check fails.",
 	.options = options,
 };
 

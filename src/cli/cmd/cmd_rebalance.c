@@ -136,27 +136,29 @@ static int rebalance(const struct request *request)
 
 static const struct cli_option options[] = {
 	{0, "dry-run", NULL,
-	 "print how far tables are off the plan's, and request nothing",
+	 "Print the distance from the plan's tables, and request nothing. Exit "
+	 "status 1 if it is above 0 or unknown.",
 	 CLI_MEMBER(struct request, dry_run)},
 	{0, "rate", "BLOCKS",
-	 "send at most so many LFT blocks a second (default: rebalance_rate of "
-	 "portmajor.conf)",
+	 "Send at most BLOCKS LFT blocks a second, 1 to 1000000. Default: "
+	 "rebalance_rate of portmajor.conf(5).",
 	 CLI_MEMBER(struct request, rate), .low = 1, .high = PM_REBALANCE_RATE_MAX},
-	{0, "wait", "SECONDS", "wait until it is done, at most so long",
+	{0, "wait", "SECONDS",
+	 "Wait until it is done, at most SECONDS; exit status 1 if it is not. "
+	 "Default: no wait.",
 	 CLI_MEMBER(struct request, wait_s), .high = 86400},
-	CLI_OUTPUT(struct request, output, "print nothing but errors",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct request, output, "Print nothing but errors.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "rebalance [OPTION]...",
-	.about =
-		"Has a running OpenSM, of several each, go over to the plan's tables where "
-		"switches hold others: those that were found in them when all files were "
-		"lost, say. New paths come first, and no packet is lost. Prints how far "
-		"tables are off the plan's. Exit status 1 if it is refused, and with "
-		"--dry-run or --wait if any is off, or if it is not known.",
+	.about = "Replace tables by the plan's, in each running OpenSM, if they are "
+		 "right but less balanced, such as tables that OpenSM found in the "
+		 "switches after its files were lost. No packet is lost. Print how far "
+		 "the tables are from the plan's. Exit status 1 if no OpenSM can do it, "
+		 "and with --dry-run or --wait if a distance is above 0 or unknown.",
 	.options = options,
 };
 

@@ -43,7 +43,8 @@ static const struct settle_kind kind = {
 
 static const struct cli_option options[] = {
 	{0, "all", NULL,
-	 "all links on hold, and a fabric that is left to another engine for a while",
+	 "Release all links on hold; also end a failover, so that portmajor "
+	 "fails back.",
 	 CLI_MEMBER(struct settle_request, all)},
 	{.include = settle_options},
 	{0},
@@ -51,12 +52,12 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "release [OPTION]... [--all | LINK...]",
-	.about = "Has a running OpenSM take links back into use that it keeps out as "
-		 "they went down again and again. LINK is one end of it, SWITCH:PORT or "
-		 "SWITCH[PORT], or both as status prints them, or a switch, for all of "
-		 "its; the switch by name, pattern with * and ?, or GUID. Then, or "
-		 "without operands, lists the links on hold. Exit status 1, for a list "
-		 "or with --wait, if there is any, of those that were named.",
+	.about = "Use links on hold again: the plugin puts links that go down again and "
+		 "again on hold, out of the tables. LINK is one end of a link (leaf5:20 "
+		 "or leaf5[20]), both ends as printed (leaf5[20]-s1-line0[6]), or a "
+		 "switch, for all its links on hold. After that, or without operands, "
+		 "list the links on hold. Exit status 1, for a list or with --wait, if "
+		 "any named link is on hold.",
 	.options = options,
 	.max_operands = INT_MAX,
 };

@@ -218,32 +218,36 @@ static uint64_t mark(const void *arg)
 
 static const struct cli_option options[] = {
 	{0, "watch", NULL,
-	 "go on until interrupted: a dated line for each finding, and when it is over",
+	 "Continue until interrupted: print a dated line for each finding and "
+	 "for its end, and `verdict ok` when there is no finding.",
 	 CLI_MEMBER(struct request, watch)},
 	{0, "max-age", "SECONDS",
-	 "a file not written for so long is old (default 75; the plugin writes it after "
-	 "each run and every minute)",
+	 "The age at which a state is old, in seconds. Default 75; the plugin "
+	 "writes the state at least every minute.",
 	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
 	{0, "expect", "NETLIST",
-	 "the intended cabling, an ibsim, ibnetdiscover or opensm-subnet.lst file: cables "
-	 "that are missing, additional or swapped are a finding",
+	 "Compare the cables with NETLIST, the intended cabling: missing, "
+	 "additional and swapped cables are a finding.",
 	 CLI_MEMBER(struct request, expect)},
-	CLI_OUTPUT(struct request, output, "print findings only",
-		   "print JSON, see docs/json.md; a line each time with --watch"),
+	CLI_OUTPUT(struct request, output, "Print findings only.",
+		   "Print a JSON object (docs/json.md) for each fabric; with --watch a "
+		   "line each time."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "status [OPTION]... [FILE | FOLDER]",
 	.about =
-		"Tells from the file that the plugin writes (portmajor.GUID/state in "
-		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		") whether the fabric is as it should be; if OpenSM runs for several "
-		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
-		"engine or does not run, there is no master, parts are missing that were there, hosts are "
-		"cut off although cables connect them, links are kept out for "
-		"flapping, slower than their neighbours or have errors, LFT blocks were "
-		"not acknowledged, files cannot be written, or the state is old.",
+		"Judge the fabric as it is now, by the file that the plugin writes "
+		"(portmajor.GUID/state in OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		"); if there are several fabrics, each. Exit status 1 for a finding, such "
+		""
+		"as: "
+		"OpenSM does not run or has fallen back to another engine, there is no "
+		"master, "
+		"parts are missing, hosts are cut off, links are on hold, slow or have "
+		"errors, "
+		"or LFT blocks were not acknowledged.",
 	.options = options,
 	.max_operands = 1,
 };

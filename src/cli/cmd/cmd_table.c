@@ -592,20 +592,24 @@ static int run_present(const char *folder, const struct request *request)
 }
 
 static const struct cli_option options[] = {
-	{'S', "switch", "NAME", "the switch (default: the first leaf)",
+	{'S', "switch", "NAME",
+	 "The switch, named as for --fail. Default: the first leaf.",
 	 CLI_MEMBER(struct request, table)},
-	CLI_FAIL(struct request, failed, "as in portmajor whatif"),
+	CLI_FAIL(struct request, failed,
+		 "The failed part, named as for portmajor-whatif(1). May be given "
+		 "several times."),
 	{0, "now", NULL,
-	 "instead of NETLIST: the fabric of the OpenSM on this machine, or of FOLDER, as it is. "
-	 "Without --fail it is compared with the plan's, in which nothing is missing",
+	 "Instead of NETLIST: the fabric of the OpenSM on this machine, or of "
+	 "FOLDER, as it is now. Without --fail it is compared with the whole "
+	 "plan.",
 	 CLI_MEMBER(struct request, now)},
-	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
+	{'s', "sm", "NAME", "The node with the subnet manager: every switch reaches it.",
 	 CLI_MEMBER(struct request, sm)},
 	CLI_GROUPS(struct request, groups,
-		   "show the switch's multicast table, too, for these groups: as in "
-		   "portmajor whatif"),
-	CLI_OUTPUT(struct request, output, "no text",
-		   "print one JSON object: planes, the whole table, all switches"),
+		   "Also show the switch's multicast table (MFT) for the groups in FILE, "
+		   "which has the format of portmajor-whatif(1)."),
+	CLI_OUTPUT(struct request, output, "Print no text.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -613,9 +617,10 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "table [OPTION]... NETLIST [--fail WHAT[:PORT]]...\n"
 		    "table [OPTION]... --now [FOLDER] [--fail WHAT[:PORT]]...",
-	.about =
-		"Prints the flows that each port of a switch carries, every host sending "
-		"to every LID of a host, before and after a failure, and what of the table changes.",
+	.about = "Print a switch's table and loads before and after a failure: the flows "
+		 "on each port, with every host sending to every LID of a host, and the "
+		 "changes of the table. NETLIST is an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.max_operands = 1,
 };

@@ -520,64 +520,75 @@ static int take_metric(const struct cli_option *option, char *argument, void *to
 
 static const struct cli_option options[] = {
 	CLI_FAIL(struct request, failed,
-		 "a node, all its cables, or one cable. WHAT is a name, a pattern with * "
-		 "and ? for every node that it matches, a GUID (0x...), a LID (lid:N, or "
-		 "N alone) or a chassis (s0 for s0-line0 and s0-fab0). May be given "
-		 "several times: all of it fails at once"),
+		 "The failed part: a node with all its cables, or one cable (leaf5:20). "
+		 "WHAT is a name, a pattern with * and ?, a GUID (0x...), a LID (lid:N, "
+		 "or N alone) or a chassis (s0 for s0-line0 and s0-fab0). May be given "
+		 "several times: all parts fail at once."),
 	{'a', "all", "KIND",
-	 "every single one of links (between switches), switches, leaves, spines or "
-	 "hosts, one after the other",
+	 "Try each of the links (between switches), switches, leaves, spines or "
+	 "hosts, one after the other; print the worst, totals and percentiles.",
 	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
-	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
+	{0, "pairs", NULL, "Try each pair of that kind.",
+	 CLI_MEMBER(struct request, pairs)},
 	{0, "now", NULL,
-	 "instead of NETLIST: the fabric of the OpenSM on this machine as it is, without "
-	 "missing and drained parts and links on hold, and with the LIDs in use",
+	 "Instead of NETLIST: the fabric of the OpenSM on this machine as it is "
+	 "now, without missing and drained parts and links on hold, and with the "
+	 "present LIDs.",
 	 CLI_MEMBER(struct request, now)},
-	{0, "return", NULL, "the parts of --fail have failed, and return",
+	{0, "return", NULL,
+	 "Predict the return of the parts of --fail instead of their failure.",
 	 CLI_MEMBER(struct request, back)},
 	{0, "reset", NULL,
-	 "with --return: the nodes have lost what OpenSM set, as by a power cycle",
+	 "With --return: the nodes that --fail names have lost what OpenSM has "
+	 "set, as by a power cycle.",
 	 CLI_MEMBER(struct request, reset)},
-	CLI_GROUPS(struct request, groups,
-		   "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each "
-		   "member as --fail names it"),
+	CLI_GROUPS(
+		struct request, groups,
+		"Also count the Sets of multicast tables (MFTs) for the groups in FILE, "
+		"lines of an MLID and a member."),
 	{'s', "sm", "NAME",
-	 "the node with the subnet manager: what keeps it reachable from every switch is "
-	 "counted too",
+	 "The node with the subnet manager, named as for --fail. Entries that "
+	 "keep this node reachable from every switch are then counted, too.",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "loads", NULL,
-	 "find the maximal link load, every host sending to every other; costs most of "
-	 "the time with --all, so not the default there",
+	 "Compute the maximal link load, with every host sending to every other. "
+	 "This is the default, except with --all, where it takes most of the "
+	 "time.",
 	 CLI_MEMBER(struct request, loads)},
-	{0, "no-loads", NULL, "do not find it", CLI_MEMBER(struct request, no_loads)},
-	{0, "shifts", "N", "try N shift permutations (default 16; with --all 0), or all",
+	{0, "no-loads", NULL, "Do not compute the maximal link load.",
+	 CLI_MEMBER(struct request, no_loads)},
+	{0, "shifts", "N", "Try N shift permutations (default 16; with --all 0), or all.",
 	 .take = cli_take_count, .to = offsetof(struct request, shifts),
 	 .high = INT32_MAX},
 	{0, "mad-us", "N",
-	 "microseconds from sending an LFT block to its answer (default 265)",
+	 "Microseconds from sending an LFT block to its answer. Default 265.",
 	 CLI_MEMBER(struct request, mad_us), .high = 1000000000},
 	{0, "max-wire-smps", "N",
-	 "blocks on the wire at a time, as in opensm.conf (default 4)",
+	 "Blocks on the wire at a time, as in opensm.conf. Default 4.",
 	 CLI_MEMBER(struct request, wire_smps), .low = 1, .high = INT32_MAX},
-	{'n', "worst", "N", "with --all: how many of the worst to list (default 20)",
+	{'n', "worst", "N",
+	 "With --all: how many of the worst failures to list. Default 20, and "
+	 "all with --csv.",
 	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
 	{0, "by", "METRIC",
-	 "what is worst: blocks (default; of leaves and hosts pairs_cut), restoring, least, "
-	 "switches, entries, pairs_cut, switches_cut, load or shift, which are found then",
+	 "The metric to rank by: blocks (the default), restoring, least, "
+	 "switches, entries, pairs_cut (the default for leaves and hosts), "
+	 "switches_cut, load or shift. The last two imply --loads and --shifts.",
 	 take_metric, offsetof(struct request, by),
 	 .values =
 		 "blocks|restoring|least|switches|entries|pairs_cut|switches_cut|load|shift"},
 	{0, "csv", NULL,
-	 "with --all: the worst, or all without --worst, as comma-separated values, with "
-	 "the hosts that each cuts off",
+	 "With --all: print comma-separated values, a line for each failure; the "
+	 "last column has the hosts that are cut off.",
 	 CLI_MEMBER(struct request, csv)},
 	{'j', "threads", "N",
-	 "default: as many as there are processors; each has its own tables",
+	 "Number of threads. Default: as many as there are processors.",
 	 CLI_MEMBER(struct request, threads), .low = 1, .high = 4096},
-	{0, "shard", "I/N", "just the I-th of N parts, 1 to N: see portmajor merge",
+	{0, "shard", "I/N",
+	 "Compute only the I-th of N parts, 1 to N; see portmajor-merge(1).",
 	 .take = cli_take_shard, .to = offsetof(struct request, shard)},
-	CLI_OUTPUT(struct request, output, "no text and no progress bar",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -588,10 +599,13 @@ static const struct cli_command command = {
 		"whatif [OPTION]... --now --fail WHAT[:PORT]...\n"
 		"whatif [OPTION]... NETLIST --fail WHAT[:PORT]... --return [--reset]\n"
 		"whatif [OPTION]... NETLIST --all KIND [--pairs]",
-	.about =
-		"Prints how many LFT blocks the subnet manager sends when something fails "
-		"in a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard "
-		"input). `restoring` of these, sent first, restore all paths between hosts. `least` is the fewest blocks that could hold the entries that change: the sum over switches of ceil(changed entries / 64). With --return the parts have failed before, and are back: prints the SMPs until their links are in service, and the LFT blocks that move entries onto them.",
+	.about = "Print the cost of a failure in LFT blocks that the subnet manager "
+		 "sends. `restoring` of these, sent first, restore all paths between "
+		 "hosts; `least` is the fewest blocks that could hold the changed "
+		 "entries: the sum over switches of ceil(changed entries / 64). With "
+		 "--return, print the SMPs until the failed parts are back in service, "
+		 "and the LFT blocks that move entries onto their links. NETLIST is an "
+		 "ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.max_operands = INT_MAX,
 };

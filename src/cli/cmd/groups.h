@@ -44,12 +44,12 @@ struct cli_group_options {
 };
 
 /* Rows for a struct cli_group_options. */
-#define CLI_GROUPS(request, member, file_help)                                              \
-	{0, "groups", "FILE", file_help, CLI_MEMBER(request, member.file)},                 \
-	{                                                                                   \
-		0, "ipoib", NULL,                                                           \
-			"the same for IPoIB's broadcast group, MLID 0xc000 with all hosts", \
-			CLI_MEMBER(request, member.ipoib)                                   \
+#define CLI_GROUPS(request, member, file_help)                                                \
+	{0, "groups", "FILE", file_help, CLI_MEMBER(request, member.file)},                   \
+	{                                                                                     \
+		0, "ipoib", NULL,                                                             \
+			"The same for IPoIB's broadcast group: MLID 0xc000, with all hosts.", \
+			CLI_MEMBER(request, member.ipoib)                                     \
 	}
 
 /* Why these options contradict each other, or NULL. */

@@ -164,10 +164,12 @@ static int settle(const struct settle_kind *kind, const struct settle_request *r
 }
 
 const struct cli_option settle_options[] = {
-	{0, "wait", "SECONDS", "wait until the plugin has followed, at most so long",
+	{0, "wait", "SECONDS",
+	 "Wait until the plugin has handled the request, at most SECONDS. "
+	 "Default: no wait.",
 	 CLI_MEMBER(struct settle_request, wait_s), .high = 86400},
-	CLI_OUTPUT(struct settle_request, output, "print nothing but errors",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct settle_request, output, "Print nothing but errors.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 

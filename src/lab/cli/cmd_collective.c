@@ -165,47 +165,55 @@ static int take_algorithm(const struct cli_option *option, char *argument, void 
 #define MEMBER(member) CLI_MEMBER(struct collective_request, member)
 
 static const struct cli_option options[] = {
-	{'a', "algorithm", "NAME", "which (default: all)", take_algorithm,
-	 offsetof(struct collective_request, algorithm),
+	{'a', "algorithm", "NAME",
+	 "The algorithm: linear, ring, recursive-doubling, binomial or all, the default.",
+	 take_algorithm, offsetof(struct collective_request, algorithm),
 	 .values = "linear|ring|recursive-doubling|binomial|all"},
 	{'p', "processes", "N",
-	 "a power of two (linear: 2 and more; ring: even, 4 and more; default 32)",
+	 "A power of two; with linear any number from 2, with ring any even one "
+	 "from 4. Default 32.",
 	 MEMBER(processes), .high = UINT32_MAX},
-	{'k', "ports", "LIST", "ports of a process: 2,3,4 (the default) or 2..4",
+	{'k', "ports", "LIST",
+	 "Ports of a process, such as 2,3,4, the default, or 2..4. With one "
+	 "port, proposed is naive.",
 	 cli_take_list, offsetof(struct collective_request, ports), .low = 1,
 	 .high = PM_CIRCUITS_MAX_PORTS},
 	{'n', "bytes", "LIST",
-	 "1,1000,1M; 1..1000000 (the default) is 1, 10 and so on; K is 1,024, M 1,048,576",
+	 "Sizes of the data, such as 1,1000,1M. Default 1..1000000: 1, 10, 100 "
+	 "and so on. K is 1,024, M 1,048,576.",
 	 cli_take_sizes, offsetof(struct collective_request, sizes), .high = 1000000000},
-	{0, "latency-ns", "N", "delay of a message (default 100000)", MEMBER(latency_ns),
-	 .high = 1000000000},
-	{0, "mbps", "N", "rate of a circuit (default 1000)", MEMBER(mbps), .low = 1,
-	 .high = 10000000},
-	{0, "setup-us", "N", "to set up a circuit and to take it down (default 10000)",
+	{0, "latency-ns", "N", "Delay of a message in nanoseconds. Default 100000.",
+	 MEMBER(latency_ns), .high = 1000000000},
+	{0, "mbps", "N", "Rate of a circuit in megabits a second. Default 1000.",
+	 MEMBER(mbps), .low = 1, .high = 10000000},
+	{0, "setup-us", "N",
+	 "Time to set up a circuit and to take it down, in microseconds. Default "
+	 "10000.",
 	 MEMBER(setup_us), .high = 100000000},
 	{0, "circuits", "N",
-	 "so many at a time (default 0: any number); the equations know nothing of it",
+	 "Largest number of circuits at a time in the whole network. Default 0: "
+	 "any number. It has no effect on the equations and on ideal.",
 	 MEMBER(circuits), .high = UINT32_MAX},
 	{0, "events", "FILE",
-	 "play the events of one rank, a JSON list of {\"compute\": SECONDS} and "
-	 "{\"call\": \"Alltoall\", \"bytes\": N}, instead of sizes",
+	 "Instead of sizes, simulate the events of one rank of an MPI program: a "
+	 "JSON list of {\"compute\": SECONDS} and {\"call\": \"Alltoall\", "
+	 "\"bytes\": N}.",
 	 MEMBER(events)},
 	{0, "call-setups", "N",
-	 "with --events: set-ups that each call waits for on top (default 0)",
+	 "With --events: each call waits for N additional set-ups. Default 0.",
 	 MEMBER(call_setups), .high = 1000},
-	CLI_OUTPUT(struct collective_request, output, "print nothing",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct collective_request, output, "Print nothing.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "collective [OPTION]...",
-	.about =
-		"Prints what collective operations cost where a circuit has to be set up "
-		"before a message: naive (each message has its own), proposed (as many "
-		"as there are ports at once, and kept), and ideal (circuits cost "
-		"nothing); by the equations of Takizawa, Matsuoka and Nakada, and as "
-		"an event simulation plays them.",
+	.about = "Print the times of collective operations on a network that sets up a "
+		 "circuit before a message: naive (each message has its own circuit), "
+		 "proposed (the circuits of several steps are set up at once), and ideal "
+		 "(circuits cost nothing); by the equations of Takizawa, Matsuoka and "
+		 "Nakada, and by an event simulation.",
 	.options = options,
 };
 

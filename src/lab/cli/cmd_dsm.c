@@ -199,51 +199,55 @@ static void print_tables(const json_t *object)
 #define MEMBER(member) CLI_MEMBER(struct request, member)
 
 static const struct cli_option options[] = {
-	{'N', "nodes", "LIST", "such as 1..4, the default", cli_take_list,
-	 offsetof(struct request, nodes), .low = 1, .high = PM_DSM_MAX_NODES},
-	{0, "page", "BYTES", "of a page (default 4096)", MEMBER(page), .high = 1 << 20},
-	{0, "pages", "N", "that a node wants of each neighbour (default 4)",
+	{'N', "nodes", "LIST", "Numbers of nodes, such as 1..4, the default.",
+	 cli_take_list, offsetof(struct request, nodes), .low = 1,
+	 .high = PM_DSM_MAX_NODES},
+	{0, "page", "BYTES", "Size of a page. Default 4096.", MEMBER(page),
+	 .high = 1 << 20},
+	{0, "pages", "N", "Pages that a node reads from each neighbour. Default 4.",
 	 MEMBER(pages), .low = 1, .high = PM_DSM_MAX_PAGES},
-	{0, "posted", "N",
-	 "receives that a node has posted, for each node that there is (default 4)",
+	{0, "posted", "N", "Receives that each node posts for each node. Default 4.",
 	 MEMBER(posted), .low = 1, .high = 65536},
 	{0, "bursts", "LIST",
-	 "also print what becomes of so many packets for one of 2 nodes at a time",
+	 "Also print the results of bursts of these numbers of packets to one of "
+	 "two nodes.",
 	 cli_take_list, offsetof(struct request, bursts), .low = 1,
 	 .high = PM_DSM_MAX_PAGES},
 	{0, "delay-ns", "N",
-	 "of a message in the software at each end, over verbs (default 23000)",
+	 "Delay of a message in the software at each end, with ud and rdma. "
+	 "Default 23000.",
 	 MEMBER(delay_ns), .high = 1000000000},
-	{0, "ip-delay-ns", "N", "the same over IP (default 48000)", MEMBER(ip_delay_ns),
+	{0, "ip-delay-ns", "N", "The same with ip. Default 48000.", MEMBER(ip_delay_ns),
 	 .high = 1000000000},
 	{0, "touch-ns", "N",
-	 "that a packet keeps the processor at each end (default 1000)", MEMBER(touch_ns),
+	 "Time of the processor for a packet at each end. Default 1000.",
+	 MEMBER(touch_ns), .high = 1000000000},
+	{0, "latency-ns", "N", "Delay of the switches. Default 2000.", MEMBER(latency_ns),
 	 .high = 1000000000},
-	{0, "latency-ns", "N", "of the switches (default 2000)", MEMBER(latency_ns),
-	 .high = 1000000000},
-	{0, "mbps", "N", "of a link (default 8000)", MEMBER(mbps), .low = 1,
-	 .high = 10000000},
-	{0, "small", "BYTES", "of a question or an acknowledgement (default 32)",
+	{0, "mbps", "N", "Rate of a link in megabits a second. Default 8000.",
+	 MEMBER(mbps), .low = 1, .high = 10000000},
+	{0, "small", "BYTES", "Size of a request and of an acknowledgement. Default 32.",
 	 MEMBER(small), .high = 1 << 20},
-	{0, "timeout-us", "N", "until a node requests again (default 100000)",
+	{0, "timeout-us", "N", "Time until a node repeats a request. Default 100000.",
 	 MEMBER(timeout_us), .low = 1, .high = 1000000000},
-	{0, "tries", "N", "until it gives up (default 100)", MEMBER(tries), .low = 1,
-	 .high = 1000000},
+	{0, "tries", "N", "Requests until a node gives up. Default 100.", MEMBER(tries),
+	 .low = 1, .high = 1000000},
 	{0, "compute-us", "N",
-	 "what an iteration takes on one node; half of it on two (default 150000)",
+	 "Computing time of an iteration on one node; two nodes do half each. "
+	 "Default 150000.",
 	 MEMBER(compute_us), .high = 1000000000},
-	CLI_OUTPUT(struct request, output, "print nothing",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct request, output, "Print nothing.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "dsm [OPTION]...",
-	.about = "Prints what shared memory in software costs over IP, over datagrams "
-		 "(UD) and with pages by RDMA: a node invalidates the copies of all "
-		 "others; the others read a page of it; all read pages of their "
-		 "neighbours, after having computed. A packet that finds no posted "
-		 "receive is lost. Exit status 1: a node gave up.",
+	.about = "Print the times and packet losses of shared memory in software: over "
+		 "IP, over datagrams (UD), and with pages by RDMA. A node invalidates "
+		 "the copies of all others; all others read a page of it; each reads "
+		 "pages of its neighbours, after computing. Exit status 1 if a node gave "
+		 "up.",
 	.options = options,
 };
 

@@ -14,35 +14,41 @@
 
 static const struct cli_option options[] = {
 	CLI_FAIL(struct job_request, packet.failed,
-		 "what fails: a node, all its cables, or one cable, as for portmajor "
-		 "whatif"),
+		 "The failed part, named as for portmajor-whatif(1). May be given "
+		 "several times: all parts fail at once."),
 	{0, "engine", "ENGINE",
-	 "ours (default), another engine that was recorded on this fabric with this "
-	 "failure, or a file that scripts/record-sets wrote",
+	 "The engine of the tables: ours (portmajor, the default), another "
+	 "engine with a recording of this failure on this fabric, or a file "
+	 "written by scripts/record-sets.",
 	 CLI_MEMBER(struct job_request, engine)},
-	{0, "compare", "ENGINE...", "others, likewise", .take = cli_take_failed,
-	 .to = offsetof(struct job_request, compare)},
+	{0, "compare", "ENGINE...",
+	 "Other engines, named in the same way: all words up to the next option. "
+	 "May be given several times.",
+	 .take = cli_take_failed, .to = offsetof(struct job_request, compare)},
 	{0, "at", "TIME",
-	 "when that is, from the job's begin (default: half of the shortest time that "
-	 "it takes without the failure)",
+	 "The time of the failure since the beginning of the job: a number with "
+	 "ns, us, ms or s. Default: half of the job's time without the failure, "
+	 "with the engine that has the shortest time.",
 	 .take = packet_take_time, .to = offsetof(struct job_request, packet.at)},
-	{0, "repeat", "N", "do it N times, one after the other (default 1)",
+	{0, "repeat", "N", "Repeat the pattern N times, one after the other. Default 1.",
 	 CLI_MEMBER(struct job_request, repeat), .low = 1, .high = 10000},
 	{0, "processes", "N",
-	 "of a collective, each on a host (default: as many as there can be)",
+	 "Processes of a collective, each on its own host. Default: as many as "
+	 "possible.",
 	 CLI_MEMBER(struct job_request, packet.processes), .low = 1, .high = UINT32_MAX},
 	{0, "placement", "HOW",
-	 "on which hosts: in-order (default), or random, by the seed",
+	 "The hosts of processes: in-order (default), by switch and port; or "
+	 "random, by the seed.",
 	 packet_take_placement, offsetof(struct job_request, packet.random),
 	 .values = "in-order|random"},
-	{0, "seed", "N", "of all that is random (default 1)",
+	{0, "seed", "N", "Seed of the random numbers. Default 1.",
 	 CLI_MEMBER(struct job_request, packet.seed), .high = UINT32_MAX},
 	{0, "recordings", "FOLDER",
-	 "where recordings are (default: those that come with the package)",
+	 "The folder of the recordings. Default: that of the package.",
 	 CLI_MEMBER(struct job_request, folder)},
 	CLI_INCLUDE(struct job_request, packet, packet_network_options),
-	CLI_OUTPUT(struct job_request, output, "no text and no progress bar",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct job_request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md); portmajor-report draws it."),
 	CLI_INCLUDE(struct job_request, packet.fabric, cli_fabric_options),
 	{0},
 };
@@ -50,15 +56,18 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "job [OPTION]... PATTERN[:BYTES] [NETLIST] --fail WHAT[:PORT]... "
 		    "[--compare ENGINE...]",
-	.about = "Prints what a failure costs a job: how long it takes without the "
-		 "failure and through it, how long it stands still, and how many "
-		 "connections break, with portmajor and with other engines; packet by "
-		 "packet, over reliable connections. PATTERN is alltoall, permutation, "
-		 "shift:N, bit-reverse, linear, ring, recursive-doubling or binomial; or "
-		 "goal:FILE, the events of an MPI job. "
-		 "NETLIST is the fabric before the failure, or one that was recorded "
-		 "(default " DEFAULT_FABRIC "). Exit status 1 if the first engine's job "
-		 "is not done, or connections of it break.",
+	.about =
+		"Print the cost of a failure for a job, with portmajor and other engines: "
+		""
+		"its "
+		"time without and with the failure, its longest stall and its broken "
+		"connections; packet by packet, over reliable connections. PATTERN is "
+		"alltoall, permutation, shift:N, bit-reverse, linear, ring, "
+		"recursive-doubling or binomial; or goal:FILE, the events of an MPI job. "
+		"NETLIST is the fabric before the failure, or the name of a recorded one "
+		"(default " DEFAULT_FABRIC
+		"). Exit status 1 if with the first engine the job is "
+		"not done, or connections break.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 2,

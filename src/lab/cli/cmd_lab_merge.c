@@ -79,7 +79,8 @@ static int add_shard(void *to, json_t *object, const char *path)
 	if (!same)
 		return cli_fail(
 			EXIT_INPUT,
-			"%s: of another network or with other options than the files before",
+			"%s: of another network or with other options than the files "
+			"before",
 			path);
 	snprintf(index, sizeof(index), "%u", shard.index);
 	if (json_object_get(whole->shards, index))
@@ -136,9 +137,9 @@ static int print_whole(void *from, const struct cli_output *output)
 }
 
 static const struct cli_merge merge = {
-	.about = "Adds up what `portmajor-lab traffic --engine packet|flit --shard I/N "
-		 "--json` wrote, all N files of it, and prints what it would have "
-		 "printed without --shard.",
+	.about = "Join the N files of `portmajor-lab traffic --shard I/N --json`, of the "
+		 "packet or the flit engine, and print the result of the same command "
+		 "without --shard.",
 	.add = add_shard,
 	.print = print_whole,
 };

@@ -22,9 +22,10 @@ static const struct {
 	[TRAFFIC_FLIT] =
 		{traffic_flit, &traffic_flit_command, "flit",
 		 "--topology KIND, or NETLIST: wormhole switching, flit by flit"},
-	[TRAFFIC_SHARE] = {traffic_share, &traffic_share_command, "share",
-			   "NETLIST: bisection bandwidth by fair shares, with planes as "
-			   "VLANs too"},
+	[TRAFFIC_SHARE] =
+		{traffic_share, &traffic_share_command, "share",
+		 "NETLIST: bisection bandwidth by fair shares, also with planes "
+		 "as VLANs"},
 };
 
 /*

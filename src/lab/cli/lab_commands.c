@@ -7,13 +7,13 @@ const char cli_program[] = "portmajor-lab";
 const char cli_findings[] = "findings";
 
 const struct cli_subcommand cli_subcommands[] = {
-	CLI_TITLE("a fabric"),
-	{"job", cmd_job, "print what a failure costs a job, with several engines"},
-	{"traffic", cmd_traffic, "simulate what jobs feel of traffic, and of a failure"},
-	{"merge", cmd_merge, "add up the shards of traffic"},
-	CLI_TITLE("models of networks"),
+	CLI_TITLE("simulate a fabric"),
+	{"job", cmd_job, "Print the cost of a failure for a job, with several engines"},
+	{"traffic", cmd_traffic, "Print rates, latencies and outages of hosts"},
+	{"merge", cmd_merge, "Join the shards of traffic"},
+	CLI_TITLE("model other networks"),
 	{"collective", cmd_collective,
-	 "print what collective operations cost on circuits"},
-	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
+	 "Print the times of collective operations on circuits"},
+	{"dsm", cmd_dsm, "Print the times and losses of shared memory over datagrams"},
 	{0},
 };

@@ -47,10 +47,9 @@ extern const struct cli_command traffic_share_command;
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \
 	{                                                                                \
 		0, "engine", "ENGINE",                                                   \
-			"cutoff counts pairs of hosts that are cut off, packet sends "   \
-			"packets, flit sends flit by flit, share divides cables among "  \
-			"flows; each has options of its own (default: the first that "   \
-			"has most of the options given)",                                \
+			"The engine: cutoff, packet, flit or share; each has its own "   \
+			"options. Default: the engine that has most of the given "       \
+			"options, the first of these if there are several.",             \
 			.take = traffic_take_engine, .low = (engine),                    \
 			.values = TRAFFIC_NAMES                                          \
 	}

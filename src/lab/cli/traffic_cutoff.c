@@ -227,11 +227,12 @@ static int add_recording(struct scene *scene, const char *path,
 		scene->hosts = outage.hosts;
 	return outage.hosts == scene->hosts
 		       ? EXIT_FINE
-		       : cli_fail(
-				 EXIT_INPUT,
-				 "%s: %llu hosts have LIDs, and %llu in the first recording",
-				 pm_textfile_name(path), (unsigned long long)outage.hosts,
-				 (unsigned long long)scene->hosts);
+		       : cli_fail(EXIT_INPUT,
+				  "%s: %llu hosts have LIDs, and %llu in the first "
+				  "recording",
+				  pm_textfile_name(path),
+				  (unsigned long long)outage.hosts,
+				  (unsigned long long)scene->hosts);
 }
 
 static int read_recording(struct scene *scene, const char *path, json_t **list)
@@ -326,39 +327,41 @@ static int run_cutoffs(const char *path, const struct request *request)
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_CUTOFF),
 	CLI_FAIL(struct request, failed,
-		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
-		 "given several times: all of it fails at once"),
+		 "The failed part, named as for portmajor-whatif(1). May be given "
+		 "several times: all parts fail at once."),
 	{0, "sets", "FILE",
-	 "a recording of LFT Sets (scripts/record-sets makes them); it must fail the "
-	 "same (default: what portmajor sends, computed)",
+	 "A recording of LFT Sets after the same failure (scripts/record-sets "
+	 "makes them). Default: portmajor's Sets, computed.",
 	 CLI_MEMBER(struct request, sets)},
-	{0, "compare", "FILE", "another one. May be given several times",
+	{0, "compare", "FILE", "Another recording. May be given several times.",
 	 .take = cli_take_failed, .to = offsetof(struct request, compare)},
-	{0, "write", "FILE", "write the recording that is computed",
+	{0, "write", "FILE", "Write the computed recording.",
 	 CLI_MEMBER(struct request, write)},
 	{'s', "sm", "NAME",
-	 "computed: the node with the subnet manager, in reach of every switch",
+	 "The node with the subnet manager, for computed tables: every switch "
+	 "reaches it.",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "mad-us", "N",
-	 "computed: microseconds from sending an LFT block to its answer (default 265)",
+	 "For computed Sets: microseconds from sending an LFT block to its "
+	 "answer. Default 265.",
 	 CLI_MEMBER(struct request, mad_us), .high = 1000000000},
 	{0, "max-wire-smps", "N",
-	 "computed: blocks on the wire at a time, as in opensm.conf (default 4)",
+	 "For computed Sets: blocks on the wire at a time, as in opensm.conf. "
+	 "Default 4.",
 	 CLI_MEMBER(struct request, wire_smps), .low = 1, .high = INT32_MAX},
-	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
 
 const struct cli_command traffic_cutoff_command = {
 	.synopsis = "traffic [OPTION]... NETLIST --fail WHAT[:PORT]...",
-	.about =
-		"Prints which share of the ordered pairs of hosts is cut off, from a "
-		"failure to the last LFT Set: for the tables that portmajor sends, or for "
-		"recordings of what routing engines sent on a simulated fabric. Exact "
-		"after every Set; engines with other LIDs are compared by hosts. "
-		"NETLIST is the fabric before the failure, an ibsim, ibnetdiscover or "
-		"opensm-subnet.lst file (- is standard input).",
+	.about = "Print how many ordered pairs of hosts are cut off, from a failure to "
+		 "the last LFT Set, with the computed Sets of portmajor or with "
+		 "recordings of any engine. The numbers are exact after every Set. "
+		 "NETLIST is the fabric before the failure, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,

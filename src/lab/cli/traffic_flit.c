@@ -404,90 +404,93 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_FLIT),
 	{'t', "topology", "KIND",
-	 "torus:XxY (also of other dimensions; a node at each switch), "
-	 "mesh:SWITCHESxNODES (each switch joined with each), chain:CABLES (two nodes) "
-	 "or tree:KxN, the K-ary N-tree (default torus:4x4)",
+	 "The network: torus:XxY (also of other dimensions; a node at each switch), "
+	 "mesh:SWITCHESxNODES (all switches linked to each other), chain:CABLES "
+	 "(two nodes) or tree:KxN, the K-ary N-tree. Default torus:4x4.",
 	 MEMBER(topology)},
 	{0, "lfts", "FILE",
-	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its "
-	 "plan)",
+	 "Tables for NETLIST as OpenSM or dump_fts writes them. Default: those "
+	 "of its plan.",
 	 MEMBER(lfts)},
 	{0, "ties", "HOW",
-	 "in a torus, where both directions are as long: parity of the coordinates "
-	 "(default), or always up",
+	 "The direction in a torus if both are equally long: by parity of the "
+	 "coordinates (default), or always up.",
 	 WORD(ties, "parity|up")},
-	{0, "flow", "CONTROL", "credit (default) or slack: STOP and GO",
+	{0, "flow", "CONTROL",
+	 "Flow control: credit (default), or slack, by STOP and GO.",
 	 WORD(config.flow, "credit|slack")},
-	{0, "stop", "N", "slack: STOP is said at N flits (default 68)", CONFIG(stop),
-	 .low = 1, .high = PM_FLIT_MAX_BUFFER},
-	{0, "go", "N", "slack: GO is said at N flits and less (default 60)", CONFIG(go),
-	 .high = PM_FLIT_MAX_BUFFER},
-	{0, "cable", "N", "cycles that a flit takes through a cable (default 30)",
+	{0, "stop", "N", "With slack: a buffer sends STOP at N flits. Default 68.",
+	 CONFIG(stop), .low = 1, .high = PM_FLIT_MAX_BUFFER},
+	{0, "go", "N", "With slack: a buffer sends GO at N flits and less. Default 60.",
+	 CONFIG(go), .high = PM_FLIT_MAX_BUFFER},
+	{0, "cable", "N", "Cycles that a flit takes through a cable. Default 30.",
 	 CONFIG(cable), .low = 1, .high = PM_FLIT_MAX_CABLE},
-	{0, "delay", "N", "cycles that a flit takes through a switch (default 0)",
+	{0, "delay", "N", "Cycles that a flit takes through a switch. Default 0.",
 	 CONFIG(delay), .high = PM_FLIT_MAX_CABLE},
-	{0, "buffer", "N", "flits of a VC's buffer (default 128)", CONFIG(buffer),
+	{0, "buffer", "N", "Flits of a VC's buffer. Default 128.", CONFIG(buffer),
 	 .low = 1, .high = PM_FLIT_MAX_BUFFER},
-	{0, "vcs", "N", "VCs of each cable, 1 to 64 (default 16)", CONFIG(vcs), .low = 1,
+	{0, "vcs", "N", "VCs of each cable, 1 to 64. Default 16.", CONFIG(vcs), .low = 1,
 	 .high = PM_FLIT_MAX_VCS},
 	{0, "vc-rule", "RULE",
-	 "which VC a packet takes: hop (that of the number of cables between switches so "
-	 "far; default for a torus), dateline (a torus; the upper half from where a row "
-	 "is joined to its beginning), row (likewise, all along such a row), any (default "
-	 "otherwise) or one (VC 0)",
+	 "The VC of a packet: hop (default for a torus), dateline, row, any "
+	 "(default otherwise) or one.",
 	 WORD(rule, "hop|dateline|any|one|row")},
-	{0, "reads", "N", "flits that a switch reads of an input in a cycle (default 1)",
+	{0, "reads", "N", "Flits that a switch reads of an input in a cycle. Default 1.",
 	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
 	{0, "turns", "HOW",
-	 "an output goes on to the next VC after each flit (default) or packet, as the "
-	 "packet engine does",
+	 "An output serves the next VC after each flit (default) or after each "
+	 "packet.",
 	 WORD(config.turns, "flit|packet")},
 	{0, "router", "STAGES",
-	 "switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in cycles: a head "
-	 "is routed, gets a VC, each flit its turn, and crosses; CREDIT is added to what "
-	 "credits take; VCs and turns are given as by iSLIP (default: no stages)",
+	 "Switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in "
+	 "cycles. Default: none; a flit may pass in the cycle of its arrival.",
 	 .take = take_router, .to = offsetof(struct flit_request, config.stages)},
 	{0, "length", "LIST",
-	 "of packets, in flits: N or FROM..TO/STEP, or several with commas between; "
-	 "without STEP it is FROM (default 64)",
+	 "Lengths of packets, in flits: a LIST as for --load. Default 64.",
 	 .take = take_lengths, .to = offsetof(struct flit_request, lengths), .low = 1,
 	 .high = PM_FLIT_MAX_LENGTH},
 	{0, "load", "LIST",
-	 "flits a node and cycle, 0.001 to 1, likewise (default 0.1..1.0)",
+	 "Flits per node and cycle, 0.001 to 1: numbers and ranges "
+	 "FROM..TO/STEP, separated by commas; without STEP the step is FROM. "
+	 "Default 0.1..1.0.",
 	 .take = take_loads, .to = offsetof(struct flit_request, loads),
 	 .low = PM_FLIT_MIN_LOAD, .high = PM_FLIT_FULL_LOAD},
 	{0, "pattern", "PATTERN",
-	 "uniform (default), shift:N, hotspot:NODE[:PERCENT] (PERCENT of all packets, "
-	 "default 100) or pair:FROM:TO (nobody else sends); nodes are counted from 0",
+	 "The destinations: uniform (default), shift:N, hotspot:NODE[:PERCENT] (PERCENT "
+	 "of all "
+	 "packets, default 100) or pair:FROM:TO (no other node sends); nodes are "
+	 "counted from 0.",
 	 .take = take_pattern},
 	{0, "arrivals", "HOW",
-	 "of packets at nodes: at an interval (default) that begins anywhere, or poisson",
+	 "Arrival of packets at nodes: at an interval (default) with a random "
+	 "phase, or poisson.",
 	 WORD(config.arrivals, "interval|poisson")},
-	{0, "warm-up", "N", "cycles before measuring (default 20000)", MEMBER(warm_up),
-	 .high = PM_FLIT_MAX_CYCLES / 2},
-	{0, "cycles", "N", "cycles that are measured (default 60000)", MEMBER(cycles),
+	{0, "warm-up", "N", "Cycles before the measurement. Default 20000.",
+	 MEMBER(warm_up), .high = PM_FLIT_MAX_CYCLES / 2},
+	{0, "cycles", "N", "Cycles of the measurement. Default 60000.", MEMBER(cycles),
 	 .low = 1, .high = PM_FLIT_MAX_CYCLES / 2},
-	{0, "seed", "N", "the first seed (default 1)", MEMBER(first_seed),
+	{0, "seed", "N", "The first seed. Default 1.", MEMBER(first_seed),
 	 .high = INT32_MAX},
-	{0, "seeds", "N", "each point with so many seeds (default 3)", MEMBER(seeds),
-	 .low = 1, .high = FLIT_MAX_SEEDS},
+	{0, "seeds", "N", "Run each point with this number of seeds. Default 3.",
+	 MEMBER(seeds), .low = 1, .high = FLIT_MAX_SEEDS},
 	{0, "shard", "I/N",
-	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor-lab merge",
+	 "Compute only part I of N parts of all lengths, loads and seeds, with "
+	 "--json; see portmajor-lab-merge(1).",
 	 .take = cli_take_shard, .to = offsetof(struct flit_request, shard)},
-	{0, "speed", NULL, "print flit-hops per second of CPU as well", MEMBER(speed)},
-	CLI_OUTPUT(struct flit_request, output, "no text and no progress bar",
-		   "print JSON, see docs/json.md"),
+	{0, "speed", NULL, "Also print flit-hops per second of CPU.", MEMBER(speed)},
+	CLI_OUTPUT(struct flit_request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct flit_request, fabric, cli_fabric_options),
 	{0},
 };
 
 const struct cli_command traffic_flit_command = {
 	.synopsis = "traffic --engine flit [OPTION]... [NETLIST]",
-	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
-		 "flit, in a network that is built in, or in a fabric, an ibsim, "
-		 "ibnetdiscover or opensm-subnet.lst file, with its tables. Exit status "
-		 "1 for a deadlock, flits lost in spite of credits, or tables without a "
-		 "path for a pair of nodes.",
+	.about = "Print rates and latencies of wormhole switching with virtual channels "
+		 "(VCs), flit by flit, in a built-in network, or in NETLIST with its "
+		 "tables. NETLIST is an ibsim, ibnetdiscover or opensm-subnet.lst file "
+		 "(- is standard input). Exit status 1 for a deadlock, flits lost in "
+		 "spite of credits, or a pair of nodes without a path.",
 	.options = options,
 	.min_operands = 0,
 	.max_operands = 1,

@@ -181,53 +181,64 @@ static int take_transport(const struct cli_option *option, char *argument, void 
 	.take = packet_take_time, .to = offsetof(struct packet_request, member)
 
 const struct cli_option packet_network_options[] = {
-	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
+	{0, "mtu", "BYTES", "Largest packet: 256 to 4096 (default) bytes.", take_mtu,
 	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
 	{0, "gbps", "N",
-	 "of every link (default: as the file says how wide and fast each is; 200 if it "
-	 "does not)",
+	 "Rate of every link, in gigabits a second. Default: each cable's in the "
+	 "netlist, or 200.",
 	 MEMBER(gbps), .low = 1, .high = 3200},
-	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
+	{0, "wire", "TIME", "Time from one end of a cable to the other. Default 50ns.",
 	 TIME(wire)},
-	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
-	 TIME(crossing)},
-	{0, "buffer", "N", "of 64 bytes in each input, for each lane (default 256)",
-	 MEMBER(buffer), .low = 1, .high = INT16_MAX},
+	{0, "crossing", "TIME",
+	 "Time from a switch's input to its output. Default 100ns.", TIME(crossing)},
+	{0, "buffer", "N",
+	 "Blocks of 64 bytes in each input, for each lane. Default 256.", MEMBER(buffer),
+	 .low = 1, .high = INT16_MAX},
 	{0, "vls", "N",
-	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
+	 "Virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or "
+	 "15.",
 	 packet_take_vls, offsetof(struct packet_request, vls), .values = "1|2|4|8|15"},
 	{0, "sl", "LIST",
-	 "service levels of what hosts send, or jobs, one after the other, round and "
-	 "round (default 0)",
+	 "Service levels of packets, assigned cyclically to the hosts, or to the "
+	 "jobs if there are several. Default 0.",
 	 .take = packet_take_sls},
 	{0, "sl2vl", "LIST",
-	 "the lane of each service level, as OpenSM's qos_sl2vl (default 0,1,...,14,7)",
+	 "The lane of each service level, as OpenSM's qos_sl2vl. Default "
+	 "0,1,2,...,14,7. Missing lanes are mapped to existing ones, as in "
+	 "OpenSM.",
 	 .take = packet_take_sl2vl},
 	{0, "vlarb-high", "LIST",
-	 "weights of lanes that go first, VL:WEIGHT in blocks of 64 bytes, as OpenSM's "
-	 "qos_vlarb_high (default 0:4)",
+	 "Weights of lanes that go first, VL:WEIGHT in blocks of 64 bytes with "
+	 "commas between, as OpenSM's qos_vlarb_high. Default 0:4.",
 	 .take = packet_take_high},
-	{0, "vlarb-low", "LIST", "and of the others (default 1:4,2:4,...,14:4)",
+	{0, "vlarb-low", "LIST",
+	 "Weights of the other lanes, as qos_vlarb_low. Default "
+	 "1:4,2:4,...,14:4.",
 	 .take = packet_take_low},
 	{0, "high-limit", "N",
-	 "4096 bytes of the former after which one packet of the others may go (default "
-	 "0: one packet; 255: no limit)",
+	 "Blocks of 4096 bytes that lanes of --vlarb-high may send before a "
+	 "packet of the other lanes, as qos_high_limit. Default 0: one packet; "
+	 "255: no limit.",
 	 MEMBER(lanes.limit), .high = PM_PACKET_NO_LIMIT},
-	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
+	{0, "reads", "N",
+	 "Number of packets that may leave an input at the same time. Default: "
+	 "any number.",
 	 MEMBER(reads), .low = 1, .high = PM_MAX_PORTS},
 	{0, "in-line", NULL,
-	 "no packet passes another one of its input (default: only those for the same "
-	 "output)",
+	 "No packet passes another packet of its input. Default: packets for "
+	 "other outputs pass.",
 	 MEMBER(in_line)},
 	{0, "hoq-life", "N",
-	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
-	 "as OpenSM's; 20: never)",
+	 "Drop packets that are first in a queue for 4.096 us x 2^N. Default 18, "
+	 "as OpenSM's; 20: never.",
 	 MEMBER(hoq), .high = 20},
 	{0, "timeout", "N",
-	 "reliable connections: answers may take 4.096 us x 2^N (default 14, 67 ms)",
+	 "For reliable connections: time-out of an answer, 4.096 us x 2^N. "
+	 "Default 14, 67 ms.",
 	 MEMBER(timeout), .high = 20},
 	{0, "retries", "N",
-	 "reliable connections: without an answer, until a pair is given up (default 7)",
+	 "For reliable connections: number of retries without an answer until a "
+	 "connection breaks. Default 7.",
 	 MEMBER(retries), .high = 7},
 	{0},
 };
@@ -235,112 +246,135 @@ const struct cli_option packet_network_options[] = {
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_PACKET),
 	{0, "lfts", "FILE",
-	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
+	 "Tables as OpenSM or dump_fts(8) wrote them. Default: those of the "
+	 "plan.",
 	 MEMBER(lfts)},
 	{0, "sets", "FILE",
-	 "a recording (scripts/record-sets): its tables and LIDs, its failure at the time "
-	 "of --at, and its LFT Sets, as long after that as they were",
+	 "A recording of LFT Sets: use its tables and LIDs, its failure at the "
+	 "time of --at, and its Sets and the return of its cables at the "
+	 "recorded times after the failure.",
 	 MEMBER(sets)},
-	{0, "compare", "FILE", "another one. May be given several times",
+	{0, "compare", "FILE",
+	 "Another recording; its runs follow those of the first. May be given "
+	 "several times.",
 	 .take = cli_take_failed, .to = offsetof(struct packet_request, compare)},
 	{0, "pattern", "PATTERN",
-	 "uniform (default), permutation, shift:N, bit-reverse, hot-spot:HOST[:SHARE] "
-	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
-	 "host is a name",
+	 "The destinations: uniform (default), permutation, shift:N, bit-reverse, "
+	 "hot-spot:HOST[:SHARE] (default 0.1), incast:HOST[:SENDERS] (default "
+	 "all others) or all-to-all; a host is a name.",
 	 .take = take_pattern},
 	{0, "load", "LIST",
-	 "what hosts send, as a share of what their links carry: numbers and "
-	 "FROM..TO/STEP with commas between; STEP is FROM if it is left out (default 0.5)",
+	 "The load of hosts, as a share of their links' capacity: a list of "
+	 "numbers and ranges FROM..TO/STEP, separated by commas; without STEP "
+	 "the step is FROM. Default 0.5.",
 	 .take = take_loads},
-	{0, "poisson", NULL, "messages come at random times (default: evenly)",
-	 MEMBER(poisson)},
+	{0, "poisson", NULL,
+	 "Messages come at random times. Default: at equal intervals.", MEMBER(poisson)},
 	{0, "messages", "N",
-	 "in place of a load: each host sends N messages, each when the one before has "
-	 "arrived; or all, as many as there are other hosts",
+	 "In place of a load: each host sends N messages (all: as many as there "
+	 "are other hosts), each when the previous one has arrived.",
 	 .take = cli_take_count, .to = offsetof(struct packet_request, messages),
 	 .low = 1, .high = INT32_MAX},
 	{0, "collective", "NAME",
-	 "in place of a load: a collective operation; see portmajor-lab collective",
+	 "In place of a load: a collective operation, linear, ring, "
+	 "recursive-doubling or binomial, as in portmajor-lab-collective(1).",
 	 .take = take_collective, .values = "linear|ring|recursive-doubling|binomial"},
 	{0, "processes", "N",
-	 "in it, one on a host (default: as many as there can be of the hosts of a job)",
+	 "Number of processes of the collective, each on its own host. Default: "
+	 "as many as a job's hosts allow.",
 	 MEMBER(processes), .low = 1, .high = UINT32_MAX},
-	{0, "repeat", "N", "calls of it, one after the other (default 1)", MEMBER(calls),
-	 .low = 1, .high = 1000000},
+	{0, "repeat", "N",
+	 "Calls of the collective, one after the other, with a time for each. "
+	 "Default 1.",
+	 MEMBER(calls), .low = 1, .high = 1000000},
 	{0, "jobs", "N",
-	 "each of N jobs, with as many hosts, does that among its own hosts (default 1)",
+	 "Divide the hosts into N jobs of the same size, each with the pattern "
+	 "or collective among its own hosts. Default 1.",
 	 MEMBER(jobs), .low = 1, .high = 65536},
 	{0, "placement", "HOW",
-	 "which hosts jobs and processes get: in-order (default), or random, by the seed",
+	 "The hosts of jobs and processes: in-order (default), by switch and "
+	 "port, the first job the first ones; or random, by the seed.",
 	 packet_take_placement, offsetof(struct packet_request, random),
 	 .values = "in-order|random"},
 	{0, "alone", NULL,
-	 "run each job on its own as well, for the share of others in its time",
+	 "Also run each job alone, and print how much the other jobs slow it "
+	 "down: the whole job, or a message.",
 	 MEMBER(alone)},
 	{0, "bytes", "N",
-	 "of a message, or what a collective brings to each process (default: a packet); "
-	 "K is 1,024, M 1,048,576",
+	 "Bytes of a message, or bytes that a collective brings to each process, "
+	 "also with K (1,024) or M (1,048,576). Default: a packet.",
 	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
 	{.include = packet_network_options},
 	{0, "transport", "HOW",
-	 "none (default), where lost packets are not sent again; or rc, reliable connections",
+	 "The transport: none (default): dropped packets are lost; or rc: reliable "
+	 "connections "
+	 "send them again.",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
 	CLI_FAIL(struct packet_request, failed,
-		 "failed at the time of --at; as for whatif"),
+		 "The part that fails at the time of --at, named as for "
+		 "portmajor-whatif(1). May be given several times: all parts fail at "
+		 "once."),
 	{0, "at", "TIME",
-	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
-	 "long before, with the Sets since then in force",
+	 "Time of the failure, since the beginning of the measurement. Default "
+	 "0. -TIME: the failure was that long before the measurement, and the "
+	 "Sets since then are in force.",
 	 .take = take_at},
 	{0, "return-after", "TIME",
-	 "when all cables are back, after the failure; tables stay (default: as the "
-	 "recording has it, or never)",
+	 "Time from the failure to the return of all cables; the tables do not "
+	 "change then. Not with a recording that has when cables return. "
+	 "Default: never.",
 	 TIME(return_after)},
 	{0, "repair", "HOW",
-	 "the tables after the failure: none (default), at-once, or order: one after the "
-	 "other as the plugin sends them",
+	 "The tables after the failure: none (default): no change; at-once: all "
+	 "blocks at the same time; or order: one block after the other, as the "
+	 "plugin sends them.",
 	 take_repair, offsetof(struct packet_request, repair.kind),
 	 .values = "none|at-once|order"},
 	{0, "repair-after", "TIME",
-	 "when the first block is sent, after the failure (default 0)", TIME(repair_at)},
-	{0, "smp", "TIME", "from sending a block to its answer (default 265us)",
+	 "Time from the failure to the first block. Default 0.", TIME(repair_at)},
+	{0, "smp", "TIME", "Time from sending a block to its answer. Default 265us.",
 	 TIME(smp)},
-	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
+	{0, "max-wire-smps", "N", "Blocks under way at a time. Default 4.",
 	 MEMBER(repair.wire_smps), .low = 1, .high = INT32_MAX},
 	{0, "warmup", "TIME",
-	 "before anything is measured (default 50us; of a closed loop or collective 0)",
+	 "Time before the measurement. Default 50us; for a closed loop "
+	 "(--messages) or collective 0.",
 	 TIME(warmup)},
 	{0, "time", "TIME",
-	 "that is measured; of a closed loop or collective at most (default 200us; of a "
-	 "collective 1 s)",
+	 "Time of the measurement; for a closed loop or collective the longest "
+	 "time. Default 200us; for a collective 1 s.",
 	 TIME(time)},
-	{0, "batches", "N", "parts of that, for confidence (default 20)", MEMBER(batches),
-	 .low = 2, .high = PM_PACKET_BATCHES},
-	{0, "window", "TIME", "also print what happened in every such time",
+	{0, "batches", "N",
+	 "Number of parts of that time, for confidence intervals. Default 20.",
+	 MEMBER(batches), .low = 2, .high = PM_PACKET_BATCHES},
+	{0, "window", "TIME",
+	 "Also print a line for each window of this length in the measurement.",
 	 TIME(window)},
-	{0, "seed", "N", "of all that is random (default 1)", MEMBER(seed),
+	{0, "seed", "N", "Seed of the random numbers. Default 1.", MEMBER(seed),
 	 .high = UINT32_MAX},
-	{0, "seeds", "N", "each load with so many seeds, from that on (default 1)",
+	{0, "seeds", "N",
+	 "Run each load with this number of seeds, from --seed on. Default 1.",
 	 MEMBER(seeds), .low = 1, .high = PACKET_MAX_SEEDS},
 	{0, "shard", "I/N",
-	 "just the I-th of N parts of all loads and seeds: see portmajor-lab merge",
+	 "Compute only part I of N parts of all loads and seeds, with --json; "
+	 "see portmajor-lab-merge(1).",
 	 .take = cli_take_shard, .to = offsetof(struct packet_request, shard)},
-	{0, "timing", NULL, "print CPU time too, so that no two runs print the same",
+	{0, "timing", NULL, "Also print the CPU time, which differs from run to run.",
 	 MEMBER(timing)},
-	CLI_OUTPUT(struct packet_request, output, "no text and no progress bar",
-		   "print JSON, see docs/json.md"),
+	CLI_OUTPUT(struct packet_request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct packet_request, fabric, cli_fabric_options),
 	{0},
 };
 
 const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
-	.about =
-		"Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
-		"opensm-subnet.lst file (- is standard input), packet by packet with "
-		"InfiniBand's credits, and prints rates and latencies; if requested, "
-		"through a failure and the repair of the tables. Exit status 1 if "
-		"packets are lost without a failure, or wait for each other for ever, or "
-		"if a closed loop or collective is not done, or done within the warm-up.",
+	.about = "Print rates and latencies of packets with InfiniBand's credits, on a "
+		 "healthy fabric or through a failure and the repair of the tables. "
+		 "NETLIST is an ibsim, ibnetdiscover or opensm-subnet.lst file (- is "
+		 "standard input). Exit status 1 if packets are lost without a failure "
+		 "or wait for each other for ever, or if a closed loop or collective is "
+		 "not done, or done within the warm-up.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

@@ -395,27 +395,32 @@ static int run_shares(const char *path, const struct request *request)
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_SHARE),
 	{0, "vlans", "LIST",
-	 "at most so many VLANs, and so on: 1..18 (default: as many as portmajor-vlan "
-	 "plan makes)",
+	 "Limits of the number of VLANs, a list of numbers and ranges FROM..TO: "
+	 "a line for each. Default: as many as put each cable between switches "
+	 "in a VLAN.",
 	 .take = cli_take_list, .to = offsetof(struct request, vlans), .low = 1,
 	 .high = PM_VLAN_MAX},
 	{0, "sets", "FILE",
-	 "a recording of LFT Sets (scripts/record-sets makes them): all hosts send, with "
-	 "the tables before the failure and after the last Set",
+	 "A recording of LFT Sets, as scripts/record-sets makes them: all hosts "
+	 "send, with the tables before the failure and after the last Set.",
 	 CLI_MEMBER(struct request, sets)},
 	{0, "compare", "FILE",
-	 "with --sets: another one, of the same failure. May be given several times",
+	 "With --sets: another recording, of the same failure. May be given "
+	 "several times.",
 	 .take = cli_take_failed, .to = offsetof(struct request, compare)},
-	{0, "shifts", "N", "with --sets: N shifts, evenly spread (default 16)",
+	{0, "shifts", "N", "With --sets: N shifts, evenly spread. Default 16.",
 	 CLI_MEMBER(struct request, shifts), .low = 1, .high = 1000000},
-	{0, "permutations", "N", "draw N of them (default 200; with --sets 16)",
+	{0, "permutations", "N",
+	 "Draw N permutations, 1 to 1,000,000, in addition to all shifts. "
+	 "Default 200; 16 with --sets.",
 	 CLI_MEMBER(struct request, permutations), .low = 1, .high = 1000000},
-	{0, "seed", "N", "another seed than 1", CLI_MEMBER(struct request, seed),
-	 .high = UINT32_MAX},
+	{0, "seed", "N", "Seed of the permutations. Default 1.",
+	 CLI_MEMBER(struct request, seed), .high = UINT32_MAX},
 	CLI_FAIL(struct request, failed,
-		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
-		 "given several times"),
-	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
+		 "The failed part, named as for portmajor-whatif(1): host table and LFTs "
+		 "are those after the failure. May be given several times."),
+	CLI_OUTPUT(struct request, output, "Print no text and no progress bar.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -423,14 +428,13 @@ static const struct cli_option options[] = {
 const struct cli_command traffic_share_command = {
 	.synopsis = "traffic --engine share [OPTION]... NETLIST\n"
 		    "traffic --engine share --sets FILE [OPTION]... NETLIST",
-	.about =
-		"Prints bisection bandwidth, by fair shares of cables: of a fabric of "
-		"Ethernet switches with planes as VLANs, beside one flat switch, "
-		"spanning tree, and InfiniBand with the plan's tables. Or, with --sets, "
-		"what all hosts exchange before a failure and after routing engines have "
-		"repaired it. Exit status 1 if the tables have no path "
-		"for a pair of hosts, and nothing failed. NETLIST is an "
-		"ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
+	.about = "Print bisection bandwidth by fair shares of cables, of a flat switch, "
+		 "spanning tree, planes as VLANs, and InfiniBand with the plan's tables. "
+		 "With --sets, print the throughput of all hosts before a failure and "
+		 "after its repair by routing engines. NETLIST is an ibsim, "
+		 "ibnetdiscover or opensm-subnet.lst file (- is standard input). Exit "
+		 "status 1 if the tables have no path for a pair of hosts although "
+		 "nothing failed.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

@@ -14,22 +14,26 @@ static const struct cli_option options[] = {{0}};
 static const struct cli_command commands[DEVICE_ACTIONS] = {
 	[DEVICE_LOAD] = DEVICE_COMMAND(
 		"load DEVICE TABLE", 2,
-		"Puts the program on a device, with a host table as `portmajor-vlan plan` writes it."),
+		"Load the program and a host table, as `portmajor-vlan plan` writes it, on a device."),
 	[DEVICE_REPLACE] = DEVICE_COMMAND(
 		"replace DEVICE TABLE", 2,
-		"Gives the program on a device another host table, at once, while traffic runs."),
+		"Replace the host table of a device, at once, while traffic runs."),
 	[DEVICE_UPDATE] = DEVICE_COMMAND(
 		"update DEVICE CHANGES", 2,
-		"Changes lines of the host table that is in force, at once: CHANGES is the hosts.diff of `portmajor-vlan plan --diff`."),
+		"Change lines of the host table of a device, at once. CHANGES is the "
+		"hosts.diff of "
+		"`portmajor-vlan plan --diff`."),
 	[DEVICE_SHOW] = DEVICE_COMMAND(
 		"show DEVICE", 1,
-		"Prints the host table's size and sum, and counters of frames."),
+		"Print the loaded program, the size and sum of its host table, and counters of frames."),
 	[DEVICE_STATUS] = DEVICE_COMMAND(
 		"status DEVICE", 1,
-		"Tells whether the program on a device does its work: exit status 1 and a line for each finding if not."),
+		"Check that the program on a device works: that frames are sent and "
+		"received with "
+		"tags. Exit status 1, with a line for each finding, if not."),
 	[DEVICE_REMOVE] = DEVICE_COMMAND(
 		"remove DEVICE", 1,
-		"Takes the program off a device, and has its cards receive as before."),
+		"Remove the program from a device, and restore its cards' settings."),
 };
 
 static int run_action(enum device_action action, int argc, char **argv)

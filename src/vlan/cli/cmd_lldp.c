@@ -336,18 +336,19 @@ static int write_cabling(const struct cabling *c, const struct request *request)
 
 static const struct cli_option options[] = {
 	{0, "port-names", "PATTERN",
-	 "what switches call ports, with {port} and {switch} in it (swp{port})",
+	 "Switches' names of ports, such as eth1/{port} or {switch}-{port}. "
+	 "Default swp{port}.",
 	 CLI_MEMBER(struct request, ports)},
-	CLI_OUTPUT(struct request, output, "print findings only",
-		   "print one JSON object"),
+	CLI_OUTPUT(struct request, output, "Print findings only.",
+		   "Print one JSON object (docs/json.md)."),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "lldp [OPTION]... NETLIST NODE.json...",
-	.about = "Compares an Ethernet's cables with its netlist. Each file is what "
-		 "`lldpctl -f json` prints on a switch or host, and is called by its "
-		 "name: leaf0.json. Exit status 1 if a cable is missing or elsewhere.",
+	.about = "Compare an Ethernet's cables with its netlist. Each file is the output "
+		 "of `lldpctl -f json` on a switch or host, and has its name: "
+		 "leaf0.json. Exit status 1 if a cable is missing or elsewhere.",
 	.options = options,
 	.min_operands = 2,
 	.max_operands = INT32_MAX,

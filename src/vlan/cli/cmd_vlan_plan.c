@@ -367,35 +367,46 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 }
 
 static const struct cli_option options[] = {
-	{0, "first-vlan", "N", "number of the first VLAN (101)",
+	{0, "first-vlan", "N", "The number of the first VLAN, 1 to 4094. Default 101.",
 	 CLI_MEMBER(struct request, vlan.first), 1, PM_VLAN_MAX},
-	{0, "mac-table", "N", "MAC entries that a switch has room for (any number)",
+	{0, "mac-table", "N",
+	 "The MAC entries that a switch can hold. A plan with more is an error, "
+	 "unless --merge is given.",
 	 CLI_MEMBER(struct request, vlan.mac_table), 1, UINT32_MAX},
-	{0, "merge", NULL, "make fewer VLANs where there would be too many",
+	{0, "merge", NULL,
+	 "If there would be too many VLANs for the numbers up to 4094 or for "
+	 "--mac-table, make fewer, and print the lost bandwidth.",
 	 CLI_MEMBER(struct request, vlan.merge)},
-	{0, "macs", "FILE", "MAC addresses of hosts, lines of NAME MAC",
+	{0, "macs", "FILE", "The MAC addresses of hosts: lines of NAME MAC.",
 	 CLI_MEMBER(struct request, vlan.macs)},
 	{0, "port-names", "PATTERN",
-	 "what switches call ports, with {port} and {switch} in it (swp{port})",
+	 "Switches' names of ports, such as eth1/{port} or {switch}-{port}. "
+	 "Default swp{port}.",
 	 CLI_MEMBER(struct request, vlan.ports)},
-	{0, "untagged", "NAME", "a host that sends without tags, as a gateway",
+	{0, "untagged", "NAME",
+	 "A host that sends without tags, such as a gateway; NAME[PORT] if "
+	 "several of its ports have cables. May be given several times.",
 	 .take = cli_take_failed, .to = offsetof(struct request, vlan.untagged)},
 	CLI_FAIL(struct request, failed,
-		 "write the host table for what is left; as in portmajor whatif"),
+		 "Write the host table without this part, named as for "
+		 "portmajor-whatif(1). May be given several times."),
 	{0, "diff", "OLD",
-	 "write hosts.diff as well: what differs from this former host table",
+	 "Also write hosts.diff: the differences from OLD, an earlier host "
+	 "table. With --fail, OLD is the table in force, and few of its lines "
+	 "change.",
 	 CLI_MEMBER(struct request, vlan.old)},
-	CLI_OUTPUT(struct request, output, "print nothing, write files only",
-		   "print one JSON object"),
+	CLI_OUTPUT(struct request, output, "Print nothing, write files only.",
+		   "Print one JSON object (docs/json.md)."),
 	CLI_INCLUDE(struct request, fabric, cli_node_options),
 	{0},
 };
 
 static const struct cli_command command = {
 	.synopsis = "plan [OPTION]... NETLIST DIR",
-	.about =
-		"Makes a VLAN of each path of an Ethernet fat tree, and writes the hosts' "
-		"table and the switches' VLANs into DIR, which is made if need be.",
+	.about = "Plan a VLAN for each path of an Ethernet fat tree, and write the "
+		 "hosts' table and the switches' VLANs into DIR, which is created if "
+		 "necessary. NETLIST is an ibsim, ibnetdiscover or opensm-subnet.lst "
+		 "file (- is standard input).",
 	.options = options,
 	.min_operands = 2,
 	.max_operands = 2,
