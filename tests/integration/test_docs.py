@@ -54,7 +54,8 @@ class Pages(unittest.TestCase):
     def read(self, page):
         """The page as a terminal shows it."""
         shown = subprocess.run(
-            ["man", "--warnings=w", "-E", "UTF-8", "-l", str(MAN / page)],
+            ["man", "--warnings=w", "-E", "UTF-8", "--no-hyphenation", "--no-justification", "-l",
+             str(MAN / page)],
             capture_output=True, text=True, check=False,
             env={**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "100", "MAN_KEEP_STDERR": "1",
                  "MANROFFOPT": "", "GROFF_NO_SGR": "1"})
@@ -99,6 +100,25 @@ class Pages(unittest.TestCase):
                     else:
                         self.assertEqual(described[option].isupper(), argument != "",
                                          (command, option))
+
+    def test_pages_say_what_help_says(self):
+        """Word by word: the line about the command, its usage and the text of each option."""
+        for program, command in all_commands():
+            if program == pmlab.VLAN and command in DEVICE:
+                continue
+            page = self.read(f"{program.name}-{command}.{PROGRAMS[program]}")
+            words = " ".join(page.split())
+            line = re.search(rf"(?m)^  {command} +(.*)$", pmlab.run_program(program, "-h").stdout)[1]
+            self.assertIn(f"{program.name}-{command} - {line[0].lower()}{line[1:]} SYNOPSIS", words)
+            helped = pmlab.run_program(program, command, "-h").stdout
+            for usage in re.findall(r"(?m)^(?:usage:|      ) (portmajor.* \[OPTION\].*)$", helped):
+                self.assertIn(usage, words)
+            rows = [row for part in helped.split("\n\n")
+                    for row in re.split(r"\n(?= {2,6}-)", "\n" + part.rstrip())[1:]]
+            self.assertGreaterEqual(len(rows), 4)
+            for row in rows:
+                text = re.sub(r"`(.*?)`", r"\1", " ".join(row.split())).replace(", --", ",--")
+                self.assertIn(text, words.replace(", --", ",--"), command)
 
     def test_options_of_the_report_are_described(self):
         done = subprocess.run([pmlab.ROOT / "scripts" / "portmajor-report", "--help"],
