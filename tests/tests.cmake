@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unit tests: tests/unit/test_X.c, a program each.
+add_library(unit_cmocka INTERFACE)
+target_sources(unit_cmocka INTERFACE ${PROJECT_SOURCE_DIR}/tests/unit/choose_cases.c)
+target_link_libraries(unit_cmocka INTERFACE ${CMOCKA})
 add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 	tests/unit/world.c tests/unit/mscene.c tests/unit/mwalk.c)
-target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
-# cmocka 2 has a replacement for assert_in_range that cmocka 1.1 lacks.
+target_link_libraries(test_tools PUBLIC portmajor_core unit_cmocka)
+# What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
 		change_text plan_file roles reachable failback opensm_conf locate damping drain properties degrade lft_file
@@ -32,6 +35,12 @@ endforeach()
 foreach(module cover host_table mac_list vlan)
 	add_labels(vlan unit.${module})
 endforeach()
+
+# A single case can be run.
+add_test(NAME unit.choose_cases COMMAND ${CMAKE_COMMAND} -E env PM_CASE=test_p*nes
+	$<TARGET_FILE:test_tree>)
+set_tests_properties(unit.choose_cases PROPERTIES LABELS unit
+	PASS_REGULAR_EXPRESSION "Running 1 test")
 
 # Has no public header.
 target_include_directories(test_cover PRIVATE src/vlan)
@@ -104,13 +113,13 @@ add_link_test(portmajor_lab)
 
 # JSON, which the core does not use.
 add_executable(test_json_rows tests/unit/test_json_rows.c)
-target_link_libraries(test_json_rows PRIVATE pm_json ${CMOCKA})
+target_link_libraries(test_json_rows PRIVATE pm_json unit_cmocka)
 add_test(NAME unit.json_rows COMMAND test_json_rows)
 set_tests_properties(unit.json_rows PROPERTIES LABELS unit TIMEOUT 900)
 
 # All ways out of a program, JSON among them.
 add_executable(test_escape tests/unit/test_escape.c)
-target_link_libraries(test_escape PRIVATE pm_json ${CMOCKA})
+target_link_libraries(test_escape PRIVATE pm_json unit_cmocka)
 target_compile_definitions(test_escape PRIVATE
 	HOSTILE_NAMES="${PROJECT_SOURCE_DIR}/tests/data/hostile_names.json")
 add_test(NAME unit.escape COMMAND test_escape)
@@ -242,7 +251,7 @@ add_test(NAME unit.memory COMMAND test_memory)
 # Whole commands, except for main; that of VLANs as it is without BPF.
 function(add_command_test name library)
 	add_executable(test_${name} tests/unit/test_${name}.c tests/unit/command_faults.c ${ARGN})
-	target_link_libraries(test_${name} PRIVATE memfault pm_cli ${library} ${CMOCKA})
+	target_link_libraries(test_${name} PRIVATE memfault pm_cli ${library} unit_cmocka)
 	target_link_options(test_${name} PRIVATE -Wl,--wrap=main)
 	target_compile_definitions(test_${name} PRIVATE
 		PORTMAJOR="$<TARGET_FILE:portmajor_cli>")
@@ -264,7 +273,7 @@ add_labels(vlan unit.vlan_commands)
 # Digests of the commands' output and files: tests/data/results/PRODUCT.txt.
 function(add_results_test name product)
 	add_executable(test_${name} tests/unit/test_results.c)
-	target_link_libraries(test_${name} PRIVATE pm_base ${CMOCKA})
+	target_link_libraries(test_${name} PRIVATE pm_base unit_cmocka)
 	target_compile_definitions(test_${name} PRIVATE SOURCES="${PROJECT_SOURCE_DIR}"
 		PROGRAMS="$<TARGET_FILE_DIR:portmajor_cli>"
 		RESULTS="${PROJECT_SOURCE_DIR}/tests/data/results/${product}.txt")
@@ -334,7 +343,7 @@ set_tests_properties(unit.plugin PROPERTIES COST 140)
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/engine/worker.c
 	plugins/opensm/engine/clock.c)
 target_include_directories(test_worker PRIVATE plugins/opensm)
-target_link_libraries(test_worker PRIVATE ${CMOCKA} m Threads::Threads)
+target_link_libraries(test_worker PRIVATE unit_cmocka m Threads::Threads)
 if(NOT PORTMAJOR_SANITIZE)
 	target_compile_options(test_worker PRIVATE -fsanitize=thread)
 	target_link_options(test_worker PRIVATE -fsanitize=thread)
@@ -385,9 +394,8 @@ add_executable(test_smp tests/unit/test_smp.c tests/unit/recipe.c plugins/opensm
 	plugins/opensm/engine/clock.c)
 target_include_directories(test_smp PRIVATE plugins/opensm)
 target_include_directories(test_smp SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_link_libraries(test_smp PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)
-# Clang keeps unused inline functions of these headers, which call functions that are not
-# linked.
+target_link_libraries(test_smp PRIVATE ${OSMCOMP} portmajor_core unit_cmocka Threads::Threads)
+# Clang keeps inline functions of these headers that nobody calls; what they call is not there.
 target_compile_options(test_smp PRIVATE -ffunction-sections)
 target_link_options(test_smp PRIVATE -Wl,--gc-sections)
 if(NOT PORTMAJOR_SANITIZE)
