@@ -202,20 +202,26 @@ class Documents(unittest.TestCase):
                          benchmark.document(data))
 
     def test_readme(self):
-        """Its first table has the numbers of benchmarks.json for 5,832 hosts."""
-        data = benchmark.read(benchmark.FOLDER / "benchmarks.json").get("5832", {})
+        """It has the numbers that are written there: blocks, and times of the last one."""
+        data = benchmark.read(benchmark.FOLDER / "benchmarks.json")
         readme = (pmlab.ROOT / "README.md").read_text(encoding="ascii")
-        rows = {"chassis": "spine chassis fails", "cable": "leaf-chassis cable fails",
-                "host": "host fails, returns or is replaced"}
+        engines = ("ftree", "updn", "minhop", "portmajor")
+        rows = {"chassis": "a spine chassis", "cable": "a cable from a leaf to a chassis",
+                "host": "a host"}
         for event, name in rows.items():
-            stock, ours, _ = re.search(rf"^\| {name} \| (.*) \| (.*) \| (.*) \|$", readme,
-                                       re.M).groups()
-            counts = dict(zip(("ftree", "updn", "minhop"), re.findall(r"[\d,]+?(?=, |$)", stock)),
-                          portmajor=ours)
-            for engine in counts.keys() & data.keys():
+            counts = re.search(rf"^\| {name} " + r"\| ([^ ]+) " * 4 + r"\|$", readme, re.M).groups()
+            for engine, count in zip(engines, counts):
                 with self.subTest(event, engine=engine):
-                    self.assertEqual(benchmark.show(data[engine]["events"][event]["lft_sets"]),
-                                     counts[engine])
+                    measured = data["5832"][engine]["events"][event]
+                    mark = "*" if measured.get("gave_up") else ""
+                    self.assertEqual(count, benchmark.show(measured["lft_sets"]) + mark)
+        cables = {engine: data["648"][engine]["events"]["cable"] for engine in engines}
+        ours = cables.pop("portmajor")
+        for member, pattern in (("last_lft_smp", "{:,}"), ("last_lft_s", "{:.2f}")):
+            theirs = [cable[member] for cable in cables.values()]
+            self.assertIn(f"{pattern.format(min(theirs))} to {pattern.format(max(theirs))}", readme)
+        self.assertIn(f"is SMP {ours['last_lft_smp']} with portmajor, {ours['last_lft_s']:.3f} s "
+                      "after the first trap", readme.replace("\n", " "))
 
 
 if __name__ == "__main__":
