@@ -107,7 +107,7 @@ function(add_link_test target)
 	set_tests_properties(linked.${target} PROPERTIES LABELS unit)
 endfunction()
 add_link_test(portmajor_cli pm_vlan pm_lab)
-add_link_test(portmajor_plugin pm_vlan pm_lab pm_cli)
+add_link_test(portmajor_plugin pm_memory pm_vlan pm_lab pm_cli)
 add_link_test(portmajor_vlan pm_lab)
 add_link_test(portmajor_lab)
 

@@ -7,6 +7,7 @@
 #include <portmajor/base/hash.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/files/config.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static int rename_nodes(struct pm_fabric *fabric, const char *path)
 		return cli_refuse(&err);
 	copy = rest = strndup(text ? text : "", length);
 	if (!copy)
-		cli_no_memory();
+		pm_no_memory();
 	if (strlen(copy) < length)
 		status = cli_fail(EXIT_INPUT, "%s: not text: byte 0x00",
 				  pm_textfile_name(path));

@@ -6,6 +6,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +79,7 @@ void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan
 					  &things, NULL);
 
 		if (rc == -ENOMEM)
-			cli_no_memory();
+			pm_no_memory();
 		if (!rc)
 			cli_failures_print(fabric, "--fail", failed->list[i], &things);
 		free(things.list);
@@ -105,7 +107,7 @@ int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 	*broken = status ? NULL : pm_fabric_clone(fabric);
 	if (!status && !*broken)
-		cli_no_memory();
+		pm_no_memory();
 	for (uint32_t i = 0; i < ports.num && !status; i++)
 		pm_fabric_cut(*broken, ports.list[i]);
 	free(ports.list);

@@ -6,6 +6,7 @@
 
 #include <portmajor/base/escape.h>
 #include <portmajor/base/textfile.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static void *take_memory(size_t size)
 	void *block = malloc(size);
 
 	if (!block)
-		cli_no_memory();
+		pm_no_memory();
 	return block;
 }
 
@@ -35,7 +36,7 @@ json_t *cli_json_read(const char *path, struct pm_error *err)
 	int rc = pm_textfile_read_string(path, MAX_FILE, &text, err);
 
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	if (rc)
 		return NULL;
 	root = json_loads(text, 0, &error);

@@ -56,11 +56,6 @@ void cli_note(const char *format, ...)
 	va_end(args);
 }
 
-void cli_no_memory(void)
-{
-	exit(cli_fail(EXIT_INPUT, "out of memory"));
-}
-
 void cli_print_version(void)
 {
 	printf("%s %s\n", cli_program, PORTMAJOR_VERSION);

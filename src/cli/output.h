@@ -42,12 +42,6 @@ int cli_refuse(const struct pm_error *err);
 /* Prints "PROGRAM: MESSAGE" to stderr, when it is no failure. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * Ends the program with a message and EXIT_INPUT, from any thread. No file is half
- * written then, see outfile.h.
- */
-void cli_no_memory(void) __attribute__((noreturn));
-
 /* Prints "PROGRAM VERSION" to stdout. */
 void cli_print_version(void);
 

@@ -5,6 +5,7 @@
 #include "output.h"
 
 #include <portmajor/base/escape.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -173,7 +174,7 @@ char *cli_text_make(const char *format, ...)
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
-		cli_no_memory();
+		pm_no_memory();
 	va_end(args);
 	return text;
 }
@@ -184,6 +185,6 @@ char *cli_text_make_by(pm_print *print, const void *arg)
 	char *text;
 
 	if (pm_text_print(print, arg, &text, &length))
-		cli_no_memory();
+		pm_no_memory();
 	return text;
 }

@@ -19,18 +19,17 @@ struct flows {
 	struct pm_pool pool;
 };
 
-/* Allocates arrays, in flows->pool, for config and num; -ENOMEM. */
-int pm_flows_begin(struct flows *flows, struct pm_error *err);
+/* Allocates arrays, in flows->pool, for config and num. */
+void pm_flows_begin(struct flows *flows);
 
 /*
  * Shifts all receivers: `shift` is added to the sender's index, cyclically. Adds the
  * total rate to *rates as pairing `number`; called in order, from 0 on.
  */
-int pm_flows_shift(struct flows *flows, uint32_t shift, uint32_t number,
-		   struct pm_bisection_rates *rates, struct pm_error *err);
+void pm_flows_shift(struct flows *flows, uint32_t shift, uint32_t number,
+		    struct pm_bisection_rates *rates);
 
 /* Draws config->drawn permutations of flows->to, one from the other. */
-int pm_flows_draw(struct flows *flows, struct pm_bisection_rates *rates,
-		  struct pm_error *err);
+void pm_flows_draw(struct flows *flows, struct pm_bisection_rates *rates);
 
 #endif

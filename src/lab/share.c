@@ -6,6 +6,7 @@
 #include <portmajor/lab/share.h>
 
 #include <portmajor/base/pool.h>
+#include <portmajor/memory/xalloc.h>
 
 #define SAME (1 + 1e-12) /* shares that differ by rounding alone */
 
@@ -85,27 +86,23 @@ static double raise_level(struct sharing *s, double level)
 	return next;
 }
 
-int pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
-		   const double *room, double *rates, struct pm_error *err)
+void pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
+		    const double *room, double *rates)
 {
 	struct pm_pool pool = {0};
 	double level = 0;
 	struct sharing s = {
 		.flows = flows,
 		.rates = rates,
-		.left = pm_pool_copy(&pool, room, num_ports, sizeof(double)),
-		.growing = pm_pool_array(&pool, num_ports, sizeof(uint32_t)),
-		.first = pm_pool_array(&pool, (size_t)num_ports + 1, sizeof(uint32_t)),
-		.on = pm_pool_array(&pool, flows->first[flows->num], sizeof(uint32_t)),
-		.used = pm_pool_array(&pool, num_ports, sizeof(uint32_t)),
+		.left = pm_pool_xcopy(&pool, room, num_ports, sizeof(double)),
+		.growing = pm_pool_xarray(&pool, num_ports, sizeof(uint32_t)),
+		.first = pm_pool_xarray(&pool, (size_t)num_ports + 1, sizeof(uint32_t)),
+		.on = pm_pool_xarray(&pool, flows->first[flows->num], sizeof(uint32_t)),
+		.used = pm_pool_xarray(&pool, num_ports, sizeof(uint32_t)),
 	};
-	int rc = pm_pool_check(&pool, err);
 
-	if (!rc) {
-		index_flows(&s, num_ports);
-		while (s.num_used)
-			level = raise_level(&s, level);
-	}
+	index_flows(&s, num_ports);
+	while (s.num_used)
+		level = raise_level(&s, level);
 	pm_pool_free(&pool);
-	return rc;
 }

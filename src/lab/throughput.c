@@ -2,24 +2,24 @@
 /* Computes the rate of all hosts together: in permutations, and each to all others. */
 #include "bisection_parts.h"
 
-static int try_permutations(const struct pm_throughput_config *config,
-			    struct pm_throughput *result, struct pm_error *err)
+#include <portmajor/memory/xalloc.h>
+
+static void try_permutations(const struct pm_throughput_config *config,
+			     struct pm_throughput *result)
 {
 	uint32_t num = config->of.num_hosts;
 	uint32_t steps = config->shifts < num ? config->shifts + 1 : num;
 	struct flows flows = {.config = &config->of, .num = num};
-	int rc = pm_flows_begin(&flows, err);
 
-	for (uint32_t step = 1; step < steps && !rc; step++)
-		rc = pm_flows_shift(&flows, (uint32_t)((uint64_t)step * num / steps),
-				    step - 1, &result->shifts, err);
-	for (uint32_t i = 0; i < num && !rc; i++)
+	pm_flows_begin(&flows);
+	for (uint32_t step = 1; step < steps; step++)
+		pm_flows_shift(&flows, (uint32_t)((uint64_t)step * num / steps), step - 1,
+			       &result->shifts);
+	for (uint32_t i = 0; i < num; i++)
 		flows.to[i] = i;
-	if (!rc)
-		rc = pm_flows_draw(&flows, &result->drawn, err);
+	pm_flows_draw(&flows, &result->drawn);
 	result->unreachable = flows.unreachable;
 	pm_pool_free(&flows.pool);
-	return rc;
 }
 
 /*
@@ -56,36 +56,27 @@ static double find_pace(const struct pm_throughput_config *config, const uint32_
 	return pace;
 }
 
-static int try_all(const struct pm_throughput_config *config,
-		   struct pm_throughput *result, struct pm_error *err)
+static void try_all(const struct pm_throughput_config *config,
+		    struct pm_throughput *result)
 {
-	struct pm_pool pool = {0};
-	uint32_t *load = pm_pool_array(&pool, config->of.num_ports, sizeof(*load));
+	uint32_t *load = pm_xarray(config->of.num_ports, sizeof(*load));
 	uint32_t num = config->of.num_hosts;
-	int rc = pm_pool_check(&pool, err);
 
-	for (uint32_t begin = 0, end; begin < num && !rc; begin = end) {
+	for (uint32_t begin = 0, end; begin < num; begin = end) {
 		end = begin + 1;
 		while (end < num && config->leaf[end] == config->leaf[begin])
 			end++;
 		for (uint32_t to = 0; to < num; to++)
 			load_path(config, begin, end, to, load, &result->unreachable);
 	}
-	if (!rc)
-		result->pace = find_pace(config, load);
-	pm_pool_free(&pool);
-	return rc;
+	result->pace = find_pace(config, load);
+	free(load);
 }
 
-int pm_throughput_find(const struct pm_throughput_config *config,
-		       struct pm_throughput *throughput, struct pm_error *err)
+void pm_throughput_find(const struct pm_throughput_config *config,
+			struct pm_throughput *throughput)
 {
-	struct pm_throughput found = {0};
-	int rc = try_permutations(config, &found, err);
-
-	if (!rc)
-		rc = try_all(config, &found, err);
-	if (!rc)
-		*throughput = found;
-	return rc;
+	*throughput = (struct pm_throughput){0};
+	try_permutations(config, throughput);
+	try_all(config, throughput);
 }

@@ -11,10 +11,9 @@
  */
 #include "assign_vlans.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <string.h>
 
 /* ---- One switch ---- */
@@ -385,70 +384,60 @@ static int compare_priorities(const void *a, const void *b)
 }
 
 /* Sorts hosts by the priorities of their present lines. */
-static int sort_hosts(struct assigner *d)
+static void sort_hosts(struct assigner *d)
 {
 	uint32_t num = d->vlans->num_hosts;
-	uint64_t *keys = pm_array(num, sizeof(*keys));
+	uint64_t *keys = pm_xarray(num, sizeof(*keys));
 
-	if (!keys)
-		return -ENOMEM;
 	for (uint32_t h = 0; h < num; h++)
 		keys[h] = (uint64_t)d->host[h].priority << 32 | h;
 	qsort(keys, num, sizeof(*keys), compare_priorities);
 	for (uint32_t i = 0; i < num; i++)
 		d->by_priority[i] = (uint32_t)keys[i];
 	free(keys);
-	return 0;
 }
 
-static int make_rooms(struct assigner *d, uint64_t **members, struct pm_error *err)
+static void make_rooms(struct assigner *d, uint64_t **members)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t switches = v->tree->num_switches, hosts = v->num_hosts;
 	struct pm_pool *pool = &d->pool;
 
-	d->moves = pm_pool_array(pool, hosts, 1);
-	d->fixed = pm_pool_array(pool, hosts, sizeof(uint32_t));
-	d->order = pm_pool_array(pool, hosts, sizeof(uint32_t));
-	d->above = pm_pool_array(pool, hosts, sizeof(uint32_t));
-	d->by_priority = pm_pool_array(pool, hosts, sizeof(uint32_t));
-	d->first = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->sites = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->number = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->list = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->reach = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->left = pm_pool_array(pool, switches, sizeof(uint32_t));
-	d->load = pm_pool_array(pool, v->fabric->num_ports, sizeof(uint32_t));
-	d->assigned = pm_pool_array(pool, v->num, sizeof(uint32_t));
-	d->fit = pm_pool_array(pool, v->num, sizeof(uint32_t));
+	d->moves = pm_pool_xarray(pool, hosts, 1);
+	d->fixed = pm_pool_xarray(pool, hosts, sizeof(uint32_t));
+	d->order = pm_pool_xarray(pool, hosts, sizeof(uint32_t));
+	d->above = pm_pool_xarray(pool, hosts, sizeof(uint32_t));
+	d->by_priority = pm_pool_xarray(pool, hosts, sizeof(uint32_t));
+	d->first = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->sites = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->number = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->list = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->reach = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->left = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->load = pm_pool_xarray(pool, v->fabric->num_ports, sizeof(uint32_t));
+	d->assigned = pm_pool_xarray(pool, v->num, sizeof(uint32_t));
+	d->fit = pm_pool_xarray(pool, v->num, sizeof(uint32_t));
 	d->words = pm_bits_words(switches);
-	d->remain = pm_pool_array(pool, d->words, sizeof(uint64_t));
-	d->connected = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
-	*members = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
-	return pm_pool_check(pool, err);
+	d->remain = pm_pool_xarray(pool, d->words, sizeof(uint64_t));
+	d->connected =
+		pm_pool_xarray(pool, (size_t)switches * d->words, sizeof(uint64_t));
+	*members = pm_pool_xarray(pool, (size_t)switches * d->words, sizeof(uint64_t));
 }
 
-int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
-		   struct pm_vlan_host *host, struct pm_error *err)
+void assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
+		    struct pm_vlan_host *host)
 {
 	uint64_t *members;
-	int rc;
 
 	*d = (struct assigner){.vlans = v, .host = host};
-	rc = make_rooms(d, &members, err);
-	if (!rc)
-		rc = parts_make(v, cut, &d->pool, &d->parts, err);
-	if (rc)
-		return rc;
+	make_rooms(d, &members);
+	parts_make(v, cut, &d->pool, &d->parts);
 	d->count =
-		pm_pool_copy(&d->pool, d->parts.count,
-			     (size_t)v->num * v->tree->num_switches, sizeof(*d->count));
-	rc = pm_pool_check(&d->pool, err);
-	if (rc)
-		return rc;
+		pm_pool_xcopy(&d->pool, d->parts.count,
+			      (size_t)v->num * v->tree->num_switches, sizeof(*d->count));
 	sort_sites(d);
 	find_connected(d, members);
-	return sort_hosts(d) ? pm_error_no_memory(err) : 0;
+	sort_hosts(d);
 }
 
 /* Counts the hosts that hear a broadcast in a VLAN, in its largest part. */
@@ -470,16 +459,12 @@ static uint32_t count_reached(const struct assigner *d, uint32_t vlan, uint32_t 
 	return most;
 }
 
-int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast,
-		       struct pm_error *err)
+void assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast)
 {
 	uint32_t *reached =
-		pm_pool_array(&d->pool, d->parts.num_switches, sizeof(*reached));
-	uint32_t best;
+		pm_pool_xarray(&d->pool, d->parts.num_switches, sizeof(*reached));
+	uint32_t best = count_reached(d, *vlan, reached);
 
-	if (pm_pool_check(&d->pool, err))
-		return -ENOMEM;
-	best = count_reached(d, *vlan, reached);
 	for (uint32_t i = 0; i < d->vlans->num && best < d->parts.num_live; i++) {
 		uint32_t most = count_reached(d, i, reached);
 
@@ -489,7 +474,6 @@ int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_bro
 		*vlan = i;
 	}
 	*without_broadcast = d->parts.num_live - best;
-	return 0;
 }
 
 void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host *host,
@@ -522,34 +506,26 @@ static void pin_untagged(struct assigner *d)
 	}
 }
 
-int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		  struct pm_error *err)
+void assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
+		   struct pm_vlan_table *table, struct pm_vlan_assignment *assignment)
 {
 	struct assigner d;
-	int rc = assigner_begin(&d, vlans, cut, table->host, err);
 
-	if (!rc) {
-		memset(d.moves, 1, vlans->num_hosts);
-		pin_untagged(&d);
-		rc = assigner_broadcast(&d, &table->broadcast,
-					&assignment->without_broadcast, err);
-	}
-	if (!rc) {
-		assigner_run(&d);
-		(void)assigner_rank(&d); /* no line is in the way */
-		assigner_count_unreachable(&d.parts, table->host, assignment);
-		assignment->spread = d.spread;
-	}
+	assigner_begin(&d, vlans, cut, table->host);
+	memset(d.moves, 1, vlans->num_hosts);
+	pin_untagged(&d);
+	assigner_broadcast(&d, &table->broadcast, &assignment->without_broadcast);
+	assigner_run(&d);
+	(void)assigner_rank(&d); /* no line is in the way */
+	assigner_count_unreachable(&d.parts, table->host, assignment);
+	assignment->spread = d.spread;
 	pm_pool_free(&d.pool);
-	return rc;
 }
 
-int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
-		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		    struct pm_error *err)
+void pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
+		     struct pm_vlan_table *table, struct pm_vlan_assignment *assignment)
 {
 	*assignment = (struct pm_vlan_assignment){.moved = vlans->num_hosts + 1};
 	table->broadcast = vlans->access;
-	return assigner_anew(vlans, cut, table, assignment, err);
+	assigner_anew(vlans, cut, table, assignment);
 }

@@ -38,9 +38,9 @@ struct assigner {
 	uint32_t spread;
 };
 
-/* Begins with no host to move. The caller frees the pool, also after -ENOMEM. */
-int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
-		   struct pm_vlan_host *host, struct pm_error *err);
+/* Begins with no host to move. The caller frees the pool. */
+void assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
+		    struct pm_vlan_host *host);
 
 /* Whether any VLAN connects two switches with hosts. */
 bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b);
@@ -59,16 +59,11 @@ bool assigner_rank(struct assigner *d);
  * Finds the VLAN in which a broadcast reaches the most hosts; the previous one, if it is
  * as good.
  */
-int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast,
-		       struct pm_error *err);
+void assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast);
 
-/*
- * Assigns all hosts; table->broadcast is the VLAN of broadcasts, before and after.
- * -ENOMEM.
- */
-int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		  struct pm_error *err);
+/* Assigns all hosts; table->broadcast is the VLAN of broadcasts, before and after. */
+void assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
+		   struct pm_vlan_table *table, struct pm_vlan_assignment *assignment);
 
 /* Counts pairs, and the unreachable ones. */
 void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host *host,

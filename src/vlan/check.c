@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Checks that VLANs are trees, by the switches' tagged ports. */
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
@@ -48,8 +49,8 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err)
 {
 	struct pm_pool pool = {0};
 	uint32_t num = vlans->tree->num_switches;
-	uint32_t *parent = pm_pool_array(&pool, num, sizeof(*parent));
-	int rc = pm_pool_check(&pool, err);
+	uint32_t *parent = pm_pool_xarray(&pool, num, sizeof(*parent));
+	int rc = 0;
 
 	for (uint32_t vlan = 0; vlan < vlans->num && !rc; vlan++) {
 		for (uint32_t i = 0; i < num; i++)

@@ -11,7 +11,8 @@
  */
 #include "cover.h"
 
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
+
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -29,11 +30,10 @@ struct matcher {
 	uint8_t *side;	   /* [vertex] 1 or 2; 0: unknown */
 };
 
-int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool, struct pm_error *err)
+void cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool)
 {
 	*c = (struct cover){.num = num, .words = num / 64 + 1, .pool = pool};
-	c->edge = pm_pool_array(pool, (size_t)num * c->words, sizeof(*c->edge));
-	return pm_pool_check(pool, err);
+	c->edge = pm_pool_xarray(pool, (size_t)num * c->words, sizeof(*c->edge));
 }
 
 static const uint64_t *row(const struct cover *c, uint32_t v)
@@ -232,25 +232,22 @@ static void take_greedily(struct matcher *m, uint8_t *chosen)
 		}
 }
 
-int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_error *err)
+void cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound)
 {
 	struct matcher m = {
 		.c = c,
-		.right = pm_pool_array(c->pool, c->num, sizeof(uint32_t)),
-		.left = pm_pool_array(c->pool, c->num, sizeof(uint32_t)),
-		.from = pm_pool_array(c->pool, c->num, sizeof(uint32_t)),
-		.queue = pm_pool_array(c->pool, (size_t)c->num + 1, sizeof(uint32_t)),
-		.visited = pm_pool_array(c->pool, c->words, sizeof(uint64_t)),
-		.dead = pm_pool_array(c->pool, c->words, sizeof(uint64_t)),
-		.half = pm_pool_array(c->pool, c->num, 1),
-		.side = pm_pool_array(c->pool, c->num, 1),
+		.right = pm_pool_xarray(c->pool, c->num, sizeof(uint32_t)),
+		.left = pm_pool_xarray(c->pool, c->num, sizeof(uint32_t)),
+		.from = pm_pool_xarray(c->pool, c->num, sizeof(uint32_t)),
+		.queue = pm_pool_xarray(c->pool, (size_t)c->num + 1, sizeof(uint32_t)),
+		.visited = pm_pool_xarray(c->pool, c->words, sizeof(uint64_t)),
+		.dead = pm_pool_xarray(c->pool, c->words, sizeof(uint64_t)),
+		.half = pm_pool_xarray(c->pool, c->num, 1),
+		.side = pm_pool_xarray(c->pool, c->num, 1),
 	};
 
-	if (pm_pool_check(c->pool, err))
-		return -ENOMEM;
 	*bound = (match(&m) + 1) / 2;
 	weigh(&m, chosen);
 	take_sides(&m, chosen);
 	take_greedily(&m, chosen);
-	return 0;
 }

@@ -15,16 +15,15 @@ struct cover {
 	struct pm_pool *pool;
 };
 
-/* Begins without edges; arrays are in the pool. -ENOMEM. */
-int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool,
-		struct pm_error *err);
+/* Begins without edges; arrays are in the pool. */
+void cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool);
 
 void cover_join(struct cover *c, uint32_t a, uint32_t b);
 
 /*
  * Sets chosen[] to 1 for the vertices of a cover, a smallest one if the graph has no
- * cycle of odd length. *bound: no cover has fewer vertices. -ENOMEM. Cost: O(num^3 / 64).
+ * cycle of odd length. *bound: no cover has fewer vertices. Cost: O(num^3 / 64).
  */
-int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_error *err);
+void cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound);
 
 #endif

@@ -7,7 +7,8 @@
  */
 #include "vlan_parts.h"
 
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
+
 #include <string.h>
 
 /* Hosts on one side. */
@@ -168,37 +169,33 @@ static void count_vlan(struct learner *l, uint32_t vlan, bool broadcast)
 			l->total[sw] += broadcast ? hosts : count_switch(l, up, vlan, sw);
 }
 
-int pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table *table,
-			uint64_t *most, uint32_t *sw, struct pm_error *err)
+void pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table *table,
+			 uint64_t *most, uint32_t *sw)
 {
 	struct pm_pool pool = {0};
 	uint32_t switches = vlans->tree->num_switches;
 	struct learner l = {
 		.vlans = vlans,
 		.host = table->host,
-		.sites = pm_pool_array(&pool, switches, sizeof(uint32_t)),
-		.first = pm_pool_array(&pool, (size_t)switches + 1, sizeof(uint32_t)),
-		.low = pm_pool_array(&pool, switches, sizeof(uint32_t)),
-		.high = pm_pool_array(&pool, switches, sizeof(uint32_t)),
-		.has_own = pm_pool_array(&pool, switches, 1),
-		.below = pm_pool_array(&pool, switches, sizeof(struct extremes)),
-		.beyond = pm_pool_array(&pool, switches, sizeof(struct extremes)),
-		.total = pm_pool_array(&pool, switches, sizeof(uint64_t)),
+		.sites = pm_pool_xarray(&pool, switches, sizeof(uint32_t)),
+		.first = pm_pool_xarray(&pool, (size_t)switches + 1, sizeof(uint32_t)),
+		.low = pm_pool_xarray(&pool, switches, sizeof(uint32_t)),
+		.high = pm_pool_xarray(&pool, switches, sizeof(uint32_t)),
+		.has_own = pm_pool_xarray(&pool, switches, 1),
+		.below = pm_pool_xarray(&pool, switches, sizeof(struct extremes)),
+		.beyond = pm_pool_xarray(&pool, switches, sizeof(struct extremes)),
+		.total = pm_pool_xarray(&pool, switches, sizeof(uint64_t)),
 	};
-	int rc = pm_pool_check(&pool, err);
 
-	if (!rc) {
-		find_sites(&l);
-		for (uint32_t vlan = 0; vlan < vlans->num; vlan++)
-			count_vlan(&l, vlan, vlan == table->broadcast);
-		*most = 0;
-		*sw = 0;
-		for (uint32_t i = 0; i < switches; i++)
-			if (l.total[i] > *most) {
-				*most = l.total[i];
-				*sw = i;
-			}
-	}
+	find_sites(&l);
+	for (uint32_t vlan = 0; vlan < vlans->num; vlan++)
+		count_vlan(&l, vlan, vlan == table->broadcast);
+	*most = 0;
+	*sw = 0;
+	for (uint32_t i = 0; i < switches; i++)
+		if (l.total[i] > *most) {
+			*most = l.total[i];
+			*sw = i;
+		}
 	pm_pool_free(&pool);
-	return rc;
 }

@@ -2,7 +2,8 @@
 /* Counts flows on links under shift permutations. */
 #include "vlan_parts.h"
 
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
+
 #include <string.h>
 
 struct counter {
@@ -88,9 +89,9 @@ static uint32_t try_shift(struct counter *c, const struct pm_vlan_host *host,
 	return most;
 }
 
-int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
-		    const struct pm_vlan_table *table, uint32_t samples,
-		    struct pm_vlan_loads *loads, struct pm_error *err)
+void pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
+		     const struct pm_vlan_table *table, uint32_t samples,
+		     struct pm_vlan_loads *loads)
 {
 	struct pm_pool pool = {0};
 	uint32_t all = vlans->num_hosts - 1, num = samples < all ? samples : all;
@@ -98,16 +99,15 @@ int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
 		.vlans = vlans,
 		.cut = cut,
 		.up_flows =
-			pm_pool_array(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
+			pm_pool_xarray(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
 		.down_flows =
-			pm_pool_array(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
-		.step = pm_pool_array(&pool, vlans->tree->num_switches, sizeof(uint32_t)),
+			pm_pool_xarray(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
+		.step = pm_pool_xarray(&pool, vlans->tree->num_switches,
+				       sizeof(uint32_t)),
 	};
-	int rc = pm_pool_check(&pool, err);
 
-	if (!rc)
-		*loads = (struct pm_vlan_loads){0};
-	for (uint32_t i = 0; i < num && !rc; i++) {
+	*loads = (struct pm_vlan_loads){0};
+	for (uint32_t i = 0; i < num; i++) {
 		uint32_t by = 1 + (uint32_t)((uint64_t)i * all / num);
 		uint32_t most = try_shift(&c, table->host, 0, by);
 		uint32_t tree = try_shift(&c, NULL, table->broadcast, by);
@@ -116,5 +116,4 @@ int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
 		loads->tree = tree > loads->tree ? tree : loads->tree;
 	}
 	pm_pool_free(&pool);
-	return rc;
 }

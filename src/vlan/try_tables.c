@@ -7,7 +7,7 @@
  */
 #include "try_tables.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,21 +194,19 @@ bool try_tables(struct assigner *d, const struct pm_vlan_host *before, uint32_t 
 	struct tables t = {
 		.d = d,
 		.before = before,
-		.movers = pm_array(hosts, sizeof(*t.movers)),
-		.order = pm_array(hosts, sizeof(*t.order)),
-		.vlan = pm_array(hosts, sizeof(*t.vlan)),
+		.movers = pm_xarray(hosts, sizeof(*t.movers)),
+		.order = pm_xarray(hosts, sizeof(*t.order)),
+		.vlan = pm_xarray(hosts, sizeof(*t.vlan)),
 		.unreachable = unreachable,
 	};
-	struct pm_vlan_host *was = pm_copy(d->host, hosts, sizeof(*was));
+	struct pm_vlan_host *was = pm_xcopy(d->host, hosts, sizeof(*was));
 	bool found = false;
 
-	if (t.movers && t.order && t.vlan && was) {
-		for (; !found && t.num_movers < lines && count_pairs(&t) <= (double)most;
-		     t.num_movers++)
-			found = find_table(&t);
-		if (!found)
-			memcpy(d->host, was, hosts * sizeof(*was));
-	}
+	for (; !found && t.num_movers < lines && count_pairs(&t) <= (double)most;
+	     t.num_movers++)
+		found = find_table(&t);
+	if (!found)
+		memcpy(d->host, was, hosts * sizeof(*was));
 	free(t.movers);
 	free(t.order);
 	free(t.vlan);

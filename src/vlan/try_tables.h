@@ -8,8 +8,8 @@
 /*
  * Searches for the table with the fewest lines that differ from `before`: fewer than
  * `lines`, with at most `unreachable` unreachable pairs. Writes it to d->host. False, and
- * d->host is unchanged: there is none, there are more than `most` pairs to check, or
- * there is no memory. For each number of lines it tries all tables, or none.
+ * d->host is unchanged: there is none, or there are more than `most` pairs to check. For
+ * each number of lines it tries all tables, or none.
  */
 bool try_tables(struct assigner *d, const struct pm_vlan_host *before, uint32_t lines,
 		uint64_t unreachable, uint64_t most);

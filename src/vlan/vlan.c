@@ -3,6 +3,7 @@
  * Makes the trees of VLANs (vlan.h). Each switch below the top has one link up, so there
  * is one path between any two switches.
  */
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
@@ -186,11 +187,9 @@ static int find_hosts(struct pm_vlans *v, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = v->fabric;
 
-	v->hosts = pm_pool_array(&v->pool, fabric->num_ports, sizeof(*v->hosts));
-	v->site = pm_pool_array(&v->pool, fabric->num_ports, sizeof(*v->site));
-	v->untagged = pm_pool_array(&v->pool, fabric->num_ports, 1);
-	if (pm_pool_check(&v->pool, err))
-		return -ENOMEM;
+	v->hosts = pm_pool_xarray(&v->pool, fabric->num_ports, sizeof(*v->hosts));
+	v->site = pm_pool_xarray(&v->pool, fabric->num_ports, sizeof(*v->site));
+	v->untagged = pm_pool_xarray(&v->pool, fabric->num_ports, 1);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		pm_for_each_port(i, fabric, sw) {
 			uint32_t peer = fabric->ports[i].peer;
@@ -206,7 +205,7 @@ static int find_hosts(struct pm_vlans *v, struct pm_error *err)
 }
 
 /* Counts the trees first, and keeps them in a second pass. */
-static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
+static void make_trees(struct maker *m, uint32_t limit)
 {
 	struct pm_vlans *v = m->vlans;
 	uint32_t switches = v->tree->num_switches;
@@ -214,10 +213,8 @@ static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 	add_trees(m);
 	v->needed = m->total = m->made;
 	v->num = v->needed < limit ? v->needed : limit;
-	v->top = pm_pool_array(&v->pool, v->num, sizeof(*v->top));
-	v->up = pm_pool_array(&v->pool, (size_t)v->num * switches, sizeof(*v->up));
-	if (pm_pool_check(&v->pool, err))
-		return -ENOMEM;
+	v->top = pm_pool_xarray(&v->pool, v->num, sizeof(*v->top));
+	v->up = pm_pool_xarray(&v->pool, (size_t)v->num * switches, sizeof(*v->up));
 	memset(m->use, 0, v->fabric->num_ports * sizeof(*m->use));
 	memset(m->load, 0, v->fabric->num_ports * sizeof(*m->load));
 	m->made = 0;
@@ -231,7 +228,6 @@ static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 			v->cables++;
 			v->unused += !m->use[i];
 		}
-	return 0;
 }
 
 /* The first VLAN with the most hosts becomes the access VLAN. */
@@ -260,22 +256,19 @@ int pm_vlans_make(const struct pm_fabric *fabric, const struct pm_tree *tree,
 	int rc;
 
 	*vlans = (struct pm_vlans){.fabric = fabric, .tree = tree};
-	m.order = pm_pool_array(&pool, tree->num_switches, sizeof(*m.order));
-	m.row = pm_pool_array(&pool, tree->num_switches, sizeof(*m.row));
-	m.use = pm_pool_array(&pool, fabric->num_ports, sizeof(*m.use));
-	m.load = pm_pool_array(&pool, fabric->num_ports, sizeof(*m.load));
-	m.hosts = pm_pool_array(&pool, fabric->num_nodes, sizeof(*m.hosts));
-	rc = pm_pool_check(&pool, err);
-	if (!rc)
-		rc = find_hosts(vlans, err);
+	m.order = pm_pool_xarray(&pool, tree->num_switches, sizeof(*m.order));
+	m.row = pm_pool_xarray(&pool, tree->num_switches, sizeof(*m.row));
+	m.use = pm_pool_xarray(&pool, fabric->num_ports, sizeof(*m.use));
+	m.load = pm_pool_xarray(&pool, fabric->num_ports, sizeof(*m.load));
+	m.hosts = pm_pool_xarray(&pool, fabric->num_nodes, sizeof(*m.hosts));
+	rc = find_hosts(vlans, err);
 	if (!rc) {
 		for (uint32_t h = 0; h < vlans->num_hosts; h++)
 			m.hosts[vlans->site[h]]++;
 		sort_switches(&m);
-		rc = make_trees(&m, limit, err);
-	}
-	if (!rc)
+		make_trees(&m, limit);
 		choose_access(vlans);
+	}
 	pm_pool_free(&pool);
 	return rc;
 }

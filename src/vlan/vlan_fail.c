@@ -7,9 +7,8 @@
 #include "assign_vlans.h"
 #include "try_tables.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +24,12 @@ static bool is_broken(const struct assigner *d, uint32_t a, uint32_t b)
 }
 
 /* Chooses the lines to change, in moves[]. */
-static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *err)
+static void choose_movers(struct assigner *d, uint32_t *bound)
 {
 	uint32_t hosts = d->vlans->num_hosts;
 	struct cover cover;
 
-	if (cover_begin(&cover, hosts, &d->pool, err))
-		return -ENOMEM;
+	cover_begin(&cover, hosts, &d->pool);
 	for (uint32_t a = 0; a < hosts; a++) {
 		if (d->parts.gone[a] || d->vlans->untagged[a])
 			continue;
@@ -39,7 +37,7 @@ static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *e
 			if (is_broken(d, a, b))
 				cover_join(&cover, a, b);
 	}
-	return cover_choose(&cover, d->moves, bound, err);
+	cover_choose(&cover, d->moves, bound);
 }
 
 /* Counts a host's unreachable pairs. */
@@ -137,10 +135,8 @@ static void open_level(const struct search *s, struct level *level)
 	const struct assigner *d = s->d;
 	uint32_t from = s->unreachable ? 0 : d->blocked, num = d->num_fixed - from;
 
-	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
-				0};
-	if (!level->hosts)
-		level->num = 0; /* so fewer are tried */
+	*level = (struct level){pm_xcopy(d->fixed + from, num, sizeof(*level->hosts)),
+				num, 0};
 }
 
 static void close_level(struct search *s, struct level *level)
@@ -173,11 +169,11 @@ static bool move_next(struct search *s, struct level *level)
 /* Moves at most so many more hosts; returns whether that is enough. */
 static bool move_more(struct search *s, uint32_t more)
 {
-	struct level *levels = pm_array(more, sizeof(*levels));
+	struct level *levels = pm_xarray(more, sizeof(*levels));
 	bool found = is_enough(s);
 	uint32_t depth = 0;
 
-	if (!found && more && levels)
+	if (!found && more)
 		open_level(s, &levels[depth++]);
 	while (!found && depth) {
 		if (!move_next(s, &levels[depth - 1])) {
@@ -211,75 +207,56 @@ static bool deepen(struct search *s, uint32_t from, uint32_t to)
  * lines; or more. On a large fabric not all choices can be tried: then the cover's lines
  * and more. If none is enough, the lines stay as before.
  */
-static int choose_lines(struct assigner *d, const struct pm_vlan_host *before,
-			uint32_t *bound, struct pm_error *err)
+static void choose_lines(struct assigner *d, const struct pm_vlan_host *before,
+			 uint32_t *bound)
 {
 	uint32_t hosts = d->vlans->num_hosts, num = 0;
-	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, 0};
+	struct search s = {d, before, pm_pool_xarray(&d->pool, hosts, 1), 0, 0};
 	uint8_t *cover;
-	int rc = choose_movers(d, bound, err);
 
-	if (rc)
-		return rc;
-	cover = pm_pool_copy(&d->pool, d->moves, hosts, 1);
-	rc = pm_pool_check(&d->pool, err);
-	if (rc)
-		return rc;
+	choose_movers(d, bound);
+	cover = pm_pool_xcopy(&d->pool, d->moves, hosts, 1);
 	for (uint32_t h = 0; h < hosts; h++)
 		num += cover[h];
 	if (is_enough(&s) && num == *bound)
-		return 0;
+		return;
 	memset(d->moves, 0, hosts);
 	if (deepen(&s, *bound, hosts))
-		return 0;
+		return;
 	memcpy(d->moves, cover, hosts);
 	s.work = 0;
 	if (deepen(&s, 0, hosts - num))
-		return 0;
+		return;
 	memcpy(d->moves, cover, hosts);
 	s.unreachable = UINT64_MAX;
 	if (!is_enough(&s))
 		memcpy(d->host, before, hosts * sizeof(*before));
-	return 0;
 }
 
-/* Moves few hosts; after an error the table is half-changed. */
-static int move_few(struct assigner *d, const struct pm_vlan_table *before,
-		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		    struct pm_error *err)
+static void move_few(struct assigner *d, const struct pm_vlan_table *before,
+		     struct pm_vlan_table *table, struct pm_vlan_assignment *assignment)
 {
-	int rc = assigner_broadcast(d, &table->broadcast, &assignment->without_broadcast,
-				    err);
-
-	if (!rc)
-		rc = choose_lines(d, before->host, &assignment->bound, err);
-	if (rc)
-		return rc;
+	assigner_broadcast(d, &table->broadcast, &assignment->without_broadcast);
+	choose_lines(d, before->host, &assignment->bound);
 	assignment->bound += table->broadcast != before->broadcast;
 	give_back(d, before->host);
 	assigner_count_unreachable(&d->parts, table->host, assignment);
-	return 0;
 }
 
 /*
  * If few lines leave pairs unreachable: assigns all lines anew if that leaves fewer, or
  * restores the former lines if these are as good as both.
  */
-static int help(struct assigner *d, const uint8_t *cut,
-		const struct pm_vlan_table *before, struct pm_vlan_table *table,
-		struct pm_vlan_assignment *assignment, struct pm_error *err)
+static void help(struct assigner *d, const uint8_t *cut,
+		 const struct pm_vlan_table *before, struct pm_vlan_table *table,
+		 struct pm_vlan_assignment *assignment)
 {
 	size_t size = d->vlans->num_hosts * sizeof(*table->host);
 	struct pm_vlan_table again = *before;
 	struct pm_vlan_assignment anew = {.bound = assignment->bound}, none = {0};
-	int rc;
 
-	again.host = pm_pool_array(&d->pool, d->vlans->num_hosts, sizeof(*again.host));
-	rc = pm_pool_check(&d->pool, err);
-	if (!rc)
-		rc = assigner_anew(d->vlans, cut, &again, &anew, err);
-	if (rc)
-		return rc;
+	again.host = pm_pool_xarray(&d->pool, d->vlans->num_hosts, sizeof(*again.host));
+	assigner_anew(d->vlans, cut, &again, &anew);
 	assigner_count_unreachable(&d->parts, before->host, &none);
 	if (none.unreachable <= assignment->unreachable &&
 	    none.unreachable <= anew.unreachable) {
@@ -290,7 +267,6 @@ static int help(struct assigner *d, const uint8_t *cut,
 		give_back(d, before->host);
 	}
 	assigner_count_unreachable(&d->parts, table->host, assignment);
-	return 0;
 }
 
 static uint32_t count_lines(const struct pm_vlan_host *a, const struct pm_vlan_host *b,
@@ -311,19 +287,16 @@ static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_
 }
 
 /* If pairs that could be connected are not, fewer lines may connect as many. */
-static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
-		      struct pm_vlan_assignment *assignment, struct pm_error *err)
+static void save_lines(struct assigner *d, const struct pm_vlan_host *before,
+		       struct pm_vlan_assignment *assignment)
 {
-	uint32_t hosts = d->vlans->num_hosts, lines;
+	uint32_t hosts = d->vlans->num_hosts;
 	struct pm_vlan_host *found =
-		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
-	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0,
+		pm_pool_xcopy(&d->pool, d->host, hosts, sizeof(*found));
+	struct search s = {d, before, pm_pool_xarray(&d->pool, hosts, 1), 0,
 			   assignment->unreachable};
-	int rc = pm_pool_check(&d->pool, err);
+	uint32_t lines = count_lines(found, before, hosts);
 
-	if (rc)
-		return rc;
-	lines = count_lines(found, before, hosts);
 	memset(d->moves, 0, hosts);
 	if (lines && deepen(&s, 0, lines - 1))
 		give_back(d, before);
@@ -332,30 +305,23 @@ static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 	try_tables(d, before, count_lines(d->host, before, hosts), s.unreachable,
 		   MOST_WORK);
 	assigner_count_unreachable(&d->parts, d->host, assignment);
-	return 0;
 }
 
-int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		  struct pm_error *err)
+void pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
+		   struct pm_vlan_table *table, struct pm_vlan_assignment *assignment)
 {
 	struct pm_vlan_table before = *table;
 	struct assigner d;
-	int rc = assigner_begin(&d, vlans, cut, table->host, err);
 
+	assigner_begin(&d, vlans, cut, table->host);
 	*assignment = (struct pm_vlan_assignment){0};
-	before.host = pm_pool_copy(&d.pool, table->host, vlans->num_hosts,
-				   sizeof(*before.host));
-	if (!rc)
-		rc = pm_pool_check(&d.pool, err);
-	if (!rc)
-		rc = move_few(&d, &before, table, assignment, err);
-	if (!rc && assignment->unreachable)
-		rc = help(&d, cut, &before, table, assignment, err);
-	if (!rc && assignment->unreachable)
-		rc = save_lines(&d, before.host, assignment, err);
-	if (!rc)
-		assignment->moved = count_moved(table, &before, vlans->num_hosts);
+	before.host = pm_pool_xcopy(&d.pool, table->host, vlans->num_hosts,
+				    sizeof(*before.host));
+	move_few(&d, &before, table, assignment);
+	if (assignment->unreachable)
+		help(&d, cut, &before, table, assignment);
+	if (assignment->unreachable)
+		save_lines(&d, before.host, assignment);
+	assignment->moved = count_moved(table, &before, vlans->num_hosts);
 	pm_pool_free(&d.pool);
-	return rc;
 }

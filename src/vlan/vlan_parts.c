@@ -2,7 +2,7 @@
 /* Finds the hosts that each VLAN connects, also after failures. */
 #include "vlan_parts.h"
 
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
 
 /* The highest switch on the path up, below the first failed link. */
 static uint32_t climb(const struct pm_vlans *v, uint32_t vlan, const uint8_t *cut,
@@ -62,24 +62,22 @@ static void find_islands(struct parts *p, const uint8_t *cut, uint32_t *queue)
 			flood(p->vlans, cut, sw, p->island, queue);
 }
 
-int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
-	       struct parts *parts, struct pm_error *err)
+void parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
+		struct parts *parts)
 {
 	uint32_t switches = vlans->tree->num_switches;
 	size_t cells = (size_t)vlans->num * switches;
 	struct parts p = {
 		.vlans = vlans,
 		.num_switches = switches,
-		.part = pm_pool_array(pool, cells, sizeof(uint32_t)),
-		.count = pm_pool_array(pool, cells, sizeof(uint32_t)),
-		.live = pm_pool_array(pool, switches, sizeof(uint32_t)),
-		.gone = pm_pool_array(pool, vlans->num_hosts, 1),
-		.island = pm_pool_array(pool, switches, sizeof(uint32_t)),
+		.part = pm_pool_xarray(pool, cells, sizeof(uint32_t)),
+		.count = pm_pool_xarray(pool, cells, sizeof(uint32_t)),
+		.live = pm_pool_xarray(pool, switches, sizeof(uint32_t)),
+		.gone = pm_pool_xarray(pool, vlans->num_hosts, 1),
+		.island = pm_pool_xarray(pool, switches, sizeof(uint32_t)),
 	};
-	uint32_t *queue = pm_pool_array(pool, switches, sizeof(*queue));
+	uint32_t *queue = pm_pool_xarray(pool, switches, sizeof(*queue));
 
-	if (pm_pool_check(pool, err))
-		return -ENOMEM;
 	find_live(&p, cut);
 	find_islands(&p, cut, queue);
 	for (uint32_t vlan = 0; vlan < vlans->num; vlan++)
@@ -92,7 +90,6 @@ int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool 
 				p.count[row + part]++;
 		}
 	*parts = p;
-	return 0;
 }
 
 uint32_t parts_best(const struct parts *p, uint32_t sw)

@@ -18,9 +18,9 @@ struct parts {
 	uint32_t num_live; /* hosts */
 };
 
-/* Begins with all sites remaining; arrays are in the pool. -ENOMEM. */
-int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
-	       struct parts *parts, struct pm_error *err);
+/* Begins with all sites remaining; arrays are in the pool. */
+void parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
+		struct parts *parts);
 
 /* The part of a VLAN that a switch is in. */
 static inline uint32_t parts_of(const struct parts *p, uint32_t vlan, uint32_t sw)

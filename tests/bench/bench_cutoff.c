@@ -90,9 +90,8 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		usable[i] = fabric->ports[i].peer != PM_NONE;
-	if (pm_cutoff_new(fabric, usable, trace->tables, trace->length, lids,
-			  list_lids(fabric, trace, lids), &cutoff, NULL))
-		die("out of memory");
+	cutoff = pm_cutoff_new(fabric, usable, trace->tables, trace->length, lids,
+			       list_lids(fabric, trace, lids));
 	for (uint32_t i = 0; i < trace->num_failed; i++)
 		usable[trace->failed[i]] = usable[fabric->ports[trace->failed[i]].peer] =
 			0;
@@ -125,10 +124,9 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 	double walk, sum = 0, longest = 0, *best;
 
 	if (pm_plan_make(fabric, &planned, &plan, &err) ||
-	    pm_failures_add(fabric, plan, "loss", cases[number].failure, &ports, &err) ||
-	    pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num, &trace,
-				 &err))
+	    pm_failures_add(fabric, plan, "loss", cases[number].failure, &ports, &err))
 		die(err.text);
+	trace = pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num);
 	walk = time_walk(fabric, plan, trace);
 	best = claim(trace->num * sizeof(*best));
 	for (int run = 0; run < RUNS; run++)

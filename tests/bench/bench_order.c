@@ -122,11 +122,9 @@ static void set_block(const struct bench *b, struct pm_cutoff *cutoff,
 
 static struct pm_cutoff *begin(const struct bench *b)
 {
-	struct pm_cutoff *cutoff;
+	struct pm_cutoff *cutoff = pm_cutoff_new(b->plan->topology, b->whole, b->held,
+						 b->stride, b->lids, b->num_lids);
 
-	if (pm_cutoff_new(b->plan->topology, b->whole, b->held, b->stride, b->lids,
-			  b->num_lids, &cutoff, NULL))
-		die("out of memory");
 	pm_cutoff_links(cutoff, b->usable, b->usable);
 	return cutoff;
 }

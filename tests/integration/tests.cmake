@@ -204,7 +204,7 @@ function(add_checked_plugin name sanitizer library)
 	get_target_property(sources portmajor_plugin SOURCES)
 	add_library(portmajor_${name} MODULE EXCLUDE_FROM_ALL ${sources})
 	set(folders ${core})
-	list(REMOVE_ITEM folders vlan lab) # not part of the plugin
+	list(REMOVE_ITEM folders memory vlan lab) # are no part of it
 	foreach(folder ${folders})
 		get_target_property(sources pm_${folder} SOURCES)
 		target_sources(portmajor_${name} PRIVATE ${sources})

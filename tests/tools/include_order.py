@@ -14,8 +14,8 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*<portmajor/(?:(\w+)/)?(\w+\.h)>', re.M)
 
 
-# Folders outside the core, and the last folder that each may include.
-OTHERS = {"src/json": "fabric", "include/portmajor/json": "fabric", "src/cli": "files",
+# What is no folder of the core, and the last one of those that it sees.
+OTHERS = {"src/json": "fabric", "include/portmajor/json": "fabric", "src/cli": "memory",
           "plugins/opensm": "files", "plugins/vlan": "vlan"}
 # Places that use JSON: the plugin and the commands.
 SPEAKS_JSON = re.compile(r"^(src/(\w+/)?cli|src/json|plugins/opensm)/")

@@ -96,6 +96,7 @@ static void run_child(const char *args, const struct memfault *fault, int out, i
 	if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(99);
 	alarm(60);
+	program_invocation_short_name = argv[0];
 	live = memfault_live();
 	memfault_begin(fault);
 	status = __real_main(argc, argv);

@@ -106,9 +106,8 @@ static void test_order(void **state)
 				continue;
 			count_up(hosts, sizes[i]);
 			calls = make(&config);
-			assert_int_equal(pm_schedule_make(config.algorithm, sizes[i],
-							  1000, false, &schedule, NULL),
-					 0);
+			schedule =
+				pm_schedule_make(config.algorithm, sizes[i], 1000, false);
 			assert_int_equal(calls->per_call, schedule->num);
 			assert_int_equal(calls->num, CALLS * schedule->num);
 			for (uint64_t seed = 0; seed < 4; seed++)
@@ -249,7 +248,7 @@ static void run(const struct lab *lab, const struct pm_calls_config *config,
 
 	assert_int_equal(pm_workload_new(&workload, &engine.workload, NULL), 0);
 	assert_int_equal(pm_packet_new(&engine, &packet, NULL), 0);
-	assert_int_equal(pm_packet_run(packet, BATCH, NULL), 0);
+	pm_packet_run(packet, BATCH);
 	pm_packet_result(packet, &r);
 	assert_int_equal(pm_workload_left(engine.workload), 0);
 	assert_true(r.over && !r.dropped && pm_packet_is_idle(packet));

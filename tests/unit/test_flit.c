@@ -74,17 +74,7 @@ static struct pm_flit *begin(const struct pm_flit_net *net,
 	return flit;
 }
 
-static void run(struct pm_flit *flit, uint32_t cycles)
-{
-	struct pm_error err;
-
-	assert_int_equal(pm_flit_run(flit, cycles, &err), 0);
-}
-
-/*
- * The results of this number of cycles, after a quarter as many; no deadlock, all
- * counted.
- */
+/* What is found in so many cycles, after a quarter as many; no deadlock, all counted. */
 static struct pm_flit_result measure(const struct pm_flit_net *net,
 				     const struct pm_flit_config *config, uint32_t cycles)
 {
@@ -92,9 +82,9 @@ static struct pm_flit_result measure(const struct pm_flit_net *net,
 	struct pm_flit_result result;
 	struct pm_flit_count count;
 
-	run(flit, cycles / 4);
+	pm_flit_run(flit, cycles / 4);
 	pm_flit_measure(flit);
-	run(flit, cycles);
+	pm_flit_run(flit, cycles);
 	pm_flit_result(flit, &result);
 	assert_int_equal(pm_flit_deadlock(flit)->cycle, 0);
 	count = pm_flit_count(flit);
@@ -297,7 +287,7 @@ static void test_failures(void **state)
 
 		config.pattern = i ? PM_FLIT_UNIFORM : PM_FLIT_HOT_SPOT;
 		flit = begin(nets[i], &config);
-		run(flit, 100000);
+		pm_flit_run(flit, 100000);
 		pm_flit_result(flit, &found);
 		begun = pm_flit_count(flit).sent / config.length;
 		assert_true(found.lost_packets > begun / 20);
@@ -496,7 +486,7 @@ static void test_conservation(void **state)
 		for (uint32_t i = 0; i < 1200; i++) {
 			struct pm_flit_count count;
 
-			run(flit, 1);
+			pm_flit_run(flit, 1);
 			count = pm_flit_count(flit);
 			assert_int_equal(count.sent,
 					 count.arrived + count.lost + count.inside);
@@ -517,7 +507,7 @@ static struct pm_flit_result in_pieces(const struct pm_flit_net *net,
 
 	pm_flit_measure(flit);
 	for (uint32_t done = 0; done < 4000; done += 500)
-		run(flit, 500);
+		pm_flit_run(flit, 500);
 	pm_flit_result(flit, &result);
 	pm_flit_free(flit);
 	return result;
@@ -529,7 +519,7 @@ static struct pm_flit_result measure_on(struct pm_flit *flit, uint32_t cycles)
 	struct pm_flit_result result;
 
 	pm_flit_measure(flit);
-	run(flit, cycles);
+	pm_flit_run(flit, cycles);
 	pm_flit_result(flit, &result);
 	return result;
 }
@@ -613,7 +603,7 @@ static void test_repeatable(void **state)
 		config.rule = i ? PM_FLIT_ANY : PM_FLIT_HOP;
 		first = in_pieces(nets[i], &config);
 		flit = begin(nets[i], &config);
-		run(flit, 4000);
+		pm_flit_run(flit, 4000);
 		pm_flit_result(flit, &again);
 		pm_flit_free(flit);
 		assert_true(is_same(&first, &again));
@@ -648,7 +638,7 @@ static void find_one(struct pm_flit_net *net, const struct pm_flit_config *confi
 	struct pm_flit *flit = begin(net, config);
 	const struct pm_flit_deadlock *found = pm_flit_deadlock(flit);
 
-	run(flit, 200000);
+	pm_flit_run(flit, 200000);
 	assert_in_range(found->cycle, 100, 199999);
 	assert_true(found->buffers >= found->length && found->length >= 2);
 	assert_true(found->flits >= found->buffers);

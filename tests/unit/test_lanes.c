@@ -385,7 +385,7 @@ static void test_deadlock(void **state)
 	/* Found whether the other lane is busy or not. */
 	for (uint32_t t = 2000; t < 3000; t += 10) {
 		run_to(&lab, t);
-		assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
+		assert_int_equal(pm_packet_stuck(lab.packet, loop, 8), 4);
 	}
 	assert_true(lab.r.sls[1].packets > 50 && lab.r.sls[1].packets < 200);
 	for (uint32_t i = 0; i < 4; i++)
@@ -398,7 +398,7 @@ static void test_deadlock(void **state)
 	/* With one lane for all the others wait for ever, too. */
 	lab.config.lanes = NULL;
 	start_to_end(&lab);
-	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
+	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8), 4);
 	assert_true(lab.r.sls[1].messages < 4 * ROUNDS);
 	finish(&lab);
 	end(&lab);

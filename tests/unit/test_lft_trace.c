@@ -119,7 +119,7 @@ static void test_length(void **state)
 	struct pm_outage found;
 
 	assert_int_equal(trace->length, 11 * 64);
-	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
+	pm_outage_follow(fabric, trace, &found);
 	assert_int_equal(found.at_once, found.paths);
 	free(found.curve);
 	pm_lft_trace_free(trace);
@@ -332,7 +332,7 @@ static struct pm_outage follow(const char *text)
 	struct pm_lft_trace *trace = parse(text);
 	struct pm_outage found;
 
-	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
+	pm_outage_follow(fabric, trace, &found);
 	pm_lft_trace_free(trace);
 	return found;
 }
@@ -529,7 +529,7 @@ static void test_follow_lmc(void **state)
 			    "table 200003 0 ffff01010202ffff" TAIL "\n" FAILED);
 	struct pm_outage found;
 
-	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
+	pm_outage_follow(fabric, trace, &found);
 	assert_int_equal(found.hosts, 2);
 	assert_int_equal(found.pairs, 2);
 	assert_int_equal(found.paths, 4);
@@ -552,9 +552,8 @@ static struct pm_lft_trace *compute(struct world *world, const char *failure,
 	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
 					 &ports, NULL),
 			 0);
-	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
-					      ports.list, ports.num, &trace, NULL),
-			 0);
+	trace = pm_lft_trace_compute(world->fabric, world->plan, &config, ports.list,
+				     ports.num);
 	free(ports.list);
 	return trace;
 }
@@ -566,7 +565,7 @@ static void check_computed(struct world *world, const char *failure)
 	struct pm_outage found;
 
 	assert_int_equal(trace->num, delta.blocks);
-	assert_int_equal(pm_outage_follow(world->fabric, trace, &found, NULL), 0);
+	pm_outage_follow(world->fabric, trace, &found);
 	assert_int_equal(found.before, 0);
 	assert_int_equal(found.paths, found.pairs << world->plan->lmc);
 	assert_true(found.at_once > 0);
@@ -634,24 +633,20 @@ static void test_compute_parts(void **state)
 	struct pm_lft_trace *trace;
 
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
-	assert_int_equal(
-		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &trace, NULL), 0);
+	trace = pm_lft_trace_compute(of, plan, &config, unreachable, 4);
 	assert_int_equal(trace->num_failed, 3);
 	assert_true(count_sets(trace, of, "l0") && count_sets(trace, of, "l1"));
 	assert_int_equal(count_sets(trace, of, "l2") + count_sets(trace, of, "s1"), 0);
 	pm_lft_trace_free(trace);
 	config.sm = world_port(of, "e", 1);
-	assert_int_equal(
-		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &trace, NULL), 0);
+	trace = pm_lft_trace_compute(of, plan, &config, unreachable, 4);
 	assert_int_equal(count_sets(trace, of, "l0") + count_sets(trace, of, "l1"), 0);
 	pm_lft_trace_free(trace);
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 1, &trace, NULL),
-			 0);
+	trace = pm_lft_trace_compute(of, plan, &config, own, 1);
 	assert_true(trace->num > 0);
 	pm_lft_trace_free(trace);
 	/* It has lost its own cable. */
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 2, &trace, NULL),
-			 0);
+	trace = pm_lft_trace_compute(of, plan, &config, own, 2);
 	assert_int_equal(trace->num, 0);
 	assert_int_equal(trace->num_failed, 2);
 	pm_lft_trace_free(trace);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every function of the core that allocates, with each of its allocations failing
- * alone, and then with all behind it: either the result is that of a call without
+ * Every function of the core that allocates for the plugin, with each of its allocations
+ * failing alone, and then with all behind it: either the result is that of a call without
  * failures, or it is -ENOMEM with a message, results are untouched, nothing has leaked,
  * and the same call, made again, succeeds. The plugin's modules that need no OpenSM are
  * tried as well.
@@ -29,17 +29,6 @@
 #include <portmajor/files/lft_file.h>
 #include <portmajor/files/opensm_conf.h>
 #include <portmajor/files/plan_file.h>
-#include <portmajor/lab/calls.h>
-#include <portmajor/lab/circuits.h>
-#include <portmajor/lab/cutoff.h>
-#include <portmajor/lab/dsm.h>
-#include <portmajor/lab/flit.h>
-#include <portmajor/lab/goal.h>
-#include <portmajor/lab/lft_trace.h>
-#include <portmajor/lab/mixture.h>
-#include <portmajor/lab/outage.h>
-#include <portmajor/lab/packet.h>
-#include <portmajor/lab/share.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
 #include <portmajor/netlist/netlist.h>
@@ -1451,333 +1440,6 @@ static void try_view_log(struct world *world)
 	view_free(&view);
 }
 
-/* ---- lab ---- */
-
-static void try_cutoff(struct world *world)
-{
-	const struct pm_fabric *topology = world->plan->topology;
-	uint8_t *tables = world_tables(world->routes, world->num_switches);
-	const struct pm_cutoff_lid lids[] = {
-		{world_lid(world, "l0", 1), world_port(topology, "l0", 1)},
-		{world_lid(world, "l1", 1), world_port(topology, "l1", 1)},
-	};
-	struct pm_cutoff *cutoff;
-	uint64_t dead;
-
-	MAKE(cutoff, pm_cutoff_new(topology, world->usable, tables, world->stride, lids,
-				   LENGTH(lids), &cutoff, &trial.err));
-	dead = pm_cutoff_dead(cutoff);
-	NOTE(dead);
-	pm_cutoff_free(cutoff);
-	free(tables);
-}
-
-static void note_net(struct pm_flit_net *net)
-{
-	note(net->links, net->num_links * sizeof(*net->links));
-	note(net->next_hop, (size_t)net->num_switches * net->num_nodes);
-	pm_flit_net_free(net);
-}
-
-static void try_flit_torus(struct world *world)
-{
-	struct pm_flit_net *net;
-
-	MAKE(net, pm_flit_net_torus((uint32_t[]){2, 3}, 2, false, &net, &trial.err));
-	note_net(net);
-}
-
-static void try_flit_mesh(struct world *world)
-{
-	struct pm_flit_net *net;
-
-	MAKE(net, pm_flit_net_mesh(2, 2, &net, &trial.err));
-	note_net(net);
-}
-
-static void try_flit_chain(struct world *world)
-{
-	struct pm_flit_net *net;
-
-	MAKE(net, pm_flit_net_chain(3, &net, &trial.err));
-	note_net(net);
-}
-
-static void try_flit_tree(struct world *world)
-{
-	struct pm_flit_net *net;
-
-	MAKE(net, pm_flit_net_tree(2, 2, &net, &trial.err));
-	note_net(net);
-}
-
-static void try_flit_tables(struct world *world)
-{
-	struct pm_flit_net *net;
-	struct pm_lfts *lfts = lfts_of(world);
-
-	MAKE(net, pm_flit_net_of_tables(world->fabric, lfts, &net, &trial.err));
-	note_net(net);
-	pm_lfts_free(lfts);
-}
-
-static const struct pm_flit_config wormhole = {
-	.cable = 2,
-	.buffer = 4,
-	.vcs = 2,
-	.rule = PM_FLIT_ANY,
-	.reads = 1,
-	.delay = 1,
-	.length = 3,
-	.load = PM_FLIT_FULL_LOAD,
-};
-
-static void try_flit(struct world *world)
-{
-	struct pm_flit_net *net = NULL;
-	struct pm_flit *flit;
-
-	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
-	MAKE(flit, pm_flit_new(net, &wormhole, &flit, &trial.err));
-	pm_flit_free(flit);
-	pm_flit_net_free(net);
-}
-
-static void try_flit_run(struct world *world)
-{
-	struct pm_flit_net *net = NULL;
-	struct pm_flit *flit = NULL;
-	struct pm_flit_count count;
-
-	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
-	assert_int_equal(pm_flit_new(net, &wormhole, &flit, NULL), 0);
-	CHANGE(pm_flit_run(flit, 1, &trial.err));
-	CHANGE(pm_flit_run(flit, 50, &trial.err));
-	assert_int_equal(pm_flit_run(flit, 100, NULL), 0);
-	count = pm_flit_count(flit);
-	assert_true(count.arrived > 50);
-	pm_flit_free(flit);
-	pm_flit_net_free(net);
-}
-
-static void note_sets(const struct pm_lft_trace *trace, const struct pm_fabric *fabric)
-{
-	note(trace->tables, (size_t)fabric->num_switches * trace->length);
-	note(trace->lid, fabric->num_ports * sizeof(*trace->lid));
-	note(trace->failed, trace->num_failed * sizeof(*trace->failed));
-	note(trace->reset, trace->num_reset * sizeof(*trace->reset));
-	NOTE(trace->num_active);
-	note(trace->set, trace->num * sizeof(*trace->set));
-	note(trace->entries, (size_t)trace->num * PM_LFT_BLOCK);
-}
-
-static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
-{
-	struct pm_mixture mixture;
-
-	FILL(mixture, pm_mixture_follow(fabric, trace, &mixture, &trial.err));
-	NOTE(mixture.cycles.num);
-	NOTE(mixture.loops.num);
-	pm_mixture_free(&mixture);
-}
-
-/* What failed returns, and a switch has lost its table. */
-static void add_return(struct pm_lft_trace *trace)
-{
-	trace->active = calloc(1, sizeof(*trace->active));
-	trace->reset = calloc(1, sizeof(*trace->reset));
-	assert_true(trace->active && trace->reset);
-	trace->active[trace->num_active++] =
-		(struct pm_lft_trace_return){1000000, trace->failed[0]};
-	trace->reset[trace->num_reset++] = 0;
-}
-
-/* Computed, written, read, and followed. */
-static void try_sets(struct world *world)
-{
-	const struct pm_lft_trace_config config = {
-		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
-	const uint32_t port = world_port(world->fabric, "l0", 3);
-	struct pm_lft_trace_file file = {.fabric = world->fabric};
-	struct pm_lft_trace *trace, *again;
-	struct pm_outage outage;
-	char *text;
-	size_t length;
-
-	MAKE(trace, pm_lft_trace_compute(world->fabric, world->plan, &config, &port, 1,
-					 &trace, &trial.err));
-	note_sets(trace, world->fabric);
-	add_return(trace);
-	file.trace = trace;
-	PRINT(text, pm_text_print(pm_lft_trace_print, &file, &text, &length));
-	MAKE(again,
-	     pm_lft_trace_parse(text, length, "in", world->fabric, &again, &trial.err));
-	note_sets(again, world->fabric);
-	FILL(outage, pm_outage_follow(world->fabric, again, &outage, &trial.err));
-	NOTE(outage.path_seconds);
-	free(outage.curve);
-	try_mixture(world->fabric, again);
-	free(text);
-	pm_lft_trace_free(again);
-	pm_lft_trace_free(trace);
-}
-
-static void try_circuits(struct world *world)
-{
-	const struct pm_circuits_config config = {
-		.costs = {1e-4, 8e-9, 1e-2}, .ports = 2, .kept = true, .circuits = 5};
-	struct pm_schedule *schedule;
-	struct pm_circuits_result result;
-
-	MAKE(schedule, pm_schedule_make(PM_COLLECTIVE_DOUBLING, 32, 1000, false,
-					&schedule, &trial.err));
-	FILL(result, pm_circuits_run(schedule, &config, &result, &trial.err));
-	NOTE(result.seconds);
-	pm_schedule_free(schedule);
-}
-
-static void try_dsm(struct world *world)
-{
-	const struct pm_dsm_config config = {.nodes = 6,
-					     .delay = 1000,
-					     .timeout = 1000000000,
-					     .mbps = 1000,
-					     .posted = 8,
-					     .tries = 10,
-					     .page = 5000};
-	struct pm_dsm_result result;
-
-	FILL(result, pm_dsm_exchange(&config, 4, &result, &trial.err));
-	NOTE(result.last);
-}
-
-/* Each receive waits for all before it, the send for all of them. */
-static void try_goal(struct world *world)
-{
-	const uint32_t num = 12;
-	struct pm_goal *goal;
-	FILE *file = fopen(file_with(NULL), "w");
-
-	assert_non_null(file);
-	fputs("num_ranks 2\nrank 0 {\n", file);
-	for (uint32_t i = 0; i < num; i++)
-		fprintf(file, "r%u: recv 1b from 1\n", i);
-	for (uint32_t i = 1; i < num; i++)
-		fprintf(file, "r%u requires r%u\n", i, i - 1);
-	fprintf(file, "s: send 1b to 1\ns requires r%u\n}\nrank 1 {\n", num - 1);
-	for (uint32_t i = 0; i < num; i++)
-		fputs("send 1b to 0\n", file);
-	fputs("recv 1b from 0\n}\n", file);
-	assert_int_equal(fclose(file), 0);
-	MAKE(goal, pm_goal_read(file_with(NULL), &goal, &trial.err));
-	note(goal->list, goal->num * sizeof(*goal->list));
-	for (uint32_t i = 0; i < goal->num_waits; i++)
-		NOTE(goal->waits[i].message);
-	pm_goal_free(goal);
-}
-
-static void try_calls(struct world *world)
-{
-	static const uint32_t hosts[] = {0, 1, 2, 3};
-	const struct pm_calls_config config = {
-		.algorithm = PM_COLLECTIVE_DOUBLING,
-		.processes = 4,
-		.bytes = 256,
-		.calls = 2,
-		.hosts = hosts,
-		.stride = 4,
-		.jobs = 1,
-	};
-	struct pm_workload_config workload = {.pattern = PM_LIST, .num_hosts = 4};
-	struct pm_workload *list;
-	struct pm_calls *calls;
-
-	MAKE(calls, pm_calls_make(&config, &calls, &trial.err));
-	workload.list = calls->list;
-	workload.num_list = calls->num;
-	MAKE(list, pm_workload_new(&workload, &list, &trial.err));
-	note(calls->before, 2 * (size_t)calls->num * sizeof(*calls->before));
-	pm_workload_free(list);
-	pm_calls_free(calls);
-}
-
-/* Reliable connections of all pairs, and how many events that took. */
-static int send_traffic(const struct world *world, const uint8_t *tables,
-			uint64_t *events)
-{
-	const struct pm_fabric *fabric = world->fabric;
-	struct pm_packet_host hosts[8];
-	struct pm_workload_config workload = {
-		.pattern = PM_ALL_TO_ALL, .blocks = 600, .load = PM_LOAD_FULL, .seed = 1};
-	struct pm_packet_config config = {
-		.fabric = fabric,
-		.tables = tables,
-		.length = world->stride,
-		.hosts = hosts,
-		.wire = 5,
-		.packet = 1,
-		.buffer = 9,
-		.in_line = true,
-		.reads = 1,
-		.batch = 3000,
-		.batches = 2,
-		.window = 100,
-		.timeout = 5000, /* far off, for the list of events */
-		.tries = 1,
-	};
-	const struct pm_packet_deadlock *deadlocks;
-	struct pm_packet *packet = NULL;
-	struct pm_packet_result r;
-	uint32_t num;
-	int rc;
-
-	for (uint32_t node = fabric->num_switches; node < fabric->num_nodes; node++) {
-		uint32_t port = fabric->nodes[node].first_port + 1;
-
-		if (fabric->ports[port].peer != PM_NONE && config.num_hosts < 8)
-			hosts[config.num_hosts++] =
-				(struct pm_packet_host){port, fabric->ports[port].lid};
-	}
-	workload.num_hosts = config.num_hosts;
-	rc = pm_workload_new(&workload, &config.workload, &trial.err);
-	if (!rc)
-		rc = pm_packet_new(&config, &packet, &trial.err);
-	if (!rc)
-		rc = pm_packet_run(packet, 6000, &trial.err);
-	if (!rc) {
-		rc = pm_packet_stuck(packet, NULL, 0, &trial.err);
-		if (!rc)
-			rc = pm_packet_deadlocks(packet, &deadlocks, &num, &trial.err);
-		pm_packet_result(packet, &r);
-		*events = r.events;
-	}
-	pm_packet_free(packet);
-	pm_workload_free(config.workload);
-	return rc;
-}
-
-static void try_traffic(struct world *world)
-{
-	uint8_t *tables = world_tables(world->routes, world->num_switches);
-	uint64_t events = 0;
-
-	CHANGE(send_traffic(world, tables, &events));
-	free(tables);
-	assert_true(events > 100);
-	NOTE(events);
-}
-
-static void try_share(struct world *world)
-{
-	static const uint32_t first[] = {0, 1, 3}, ports[] = {0, 0, 1};
-	static const double room[] = {1, 1};
-	const struct pm_share_flows flows = {2, first, ports};
-	double rates[2] = {0};
-
-	CHANGE(pm_share_rates(&flows, 2, room, rates, &trial.err));
-	note(rates, sizeof(rates));
-}
-
 /* ---- multicast ---- */
 
 static void note_mfts(const struct pm_mfts *mfts)
@@ -2025,27 +1687,13 @@ static const struct row rows[] = {
 	ROW(flapfile_parse),
 	ROW(smconf),
 	ROW(config),
-	ROW(cutoff),
-	ROW(circuits),
-	ROW(dsm),
 	ROW(planning),
 	ROW(beside),
 	ROW(migrating),
 	ROW(rebase),
 	ROW(view_update),
 	ROW(view_log),
-	ROW(flit_torus),
-	ROW(flit_mesh),
-	ROW(flit_chain),
-	ROW(flit_tree),
-	ROW(flit_tables),
-	ROW(flit),
-	ROW(flit_run),
-	ROW(sets),
 	ROW(degraded_links),
-	ROW(traffic),
-	ROW(calls),
-	ROW(share),
 	ROW(multicast),
 	ROW(mft_route),
 	ROW(mft_reroute),
@@ -2056,7 +1704,6 @@ static const struct row rows[] = {
 	ROW(mft_delta),
 	ROW(mft_steps),
 	ROW(mfts_move),
-	ROW(goal),
 	ROW(missing),
 	ROW(steps),
 };

@@ -79,7 +79,7 @@ static void test_loop(void **state)
 	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
 	add_set(trace, 2500, 2, (const uint8_t[]){2, 3, 1}); /* nothing new */
 	add_set(trace, 3500, 0, (const uint8_t[]){1, 2, 3});
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_int_equal(found.loops.num, 1);
 	assert_int_equal(found.loops.most, 1);
 	assert_int_equal(found.loops.ns, 1500);
@@ -107,7 +107,7 @@ static void test_momentary_loop(void **state)
 	add_set(trace, 1500, 0, (const uint8_t[]){1, 2, 2});
 	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
 	add_set(trace, 2000, 0, (const uint8_t[]){1, 2, 3});
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_int_equal(found.loops.num, 0);
 	assert_int_equal(found.loops.ns, 0);
 	assert_int_equal(found.cycles.num, 0);
@@ -131,7 +131,7 @@ static void test_loop_returns(void **state)
 	trace->failed[trace->num_failed++] = port;
 	trace->active[trace->num_active++] = (struct pm_lft_trace_return){1700, port};
 	add_set(trace, 2500, 0, (const uint8_t[]){1, 2, 3});
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_int_equal(found.loops.num, 2);
 	assert_int_equal(found.loops.ns, 800);
 	assert_ring(&found, &found.loops.list[0], PM_MIXTURE_FIRST, PM_MIXTURE_FAILURE,
@@ -163,7 +163,7 @@ static void test_cycle(void **state)
 	trace->failed[trace->num_failed++] = failed;
 	add_set(trace, 100, 1, (const uint8_t[]){2, 1, 2});
 	add_set(trace, 200, 2, (const uint8_t[]){2, 2, 1});
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_int_equal(found.loops.num, 0);
 	assert_int_equal(found.cycles.num, 1);
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_FAILURE, at, 3);
@@ -171,13 +171,13 @@ static void test_cycle(void **state)
 	pm_mixture_free(&found);
 	/* Without the failure it stays. */
 	trace->num_failed = 0;
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_NOTHING, at, 3);
 	assert_int_equal(found.cycles.most, 1);
 	pm_mixture_free(&found);
 	/* Made and removed at one time: nothing was there. */
 	add_set(trace, 200, 2, (const uint8_t[]){2, 3, 1});
-	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	pm_mixture_follow(fabric, trace, &found);
 	assert_int_equal(found.cycles.num, 0);
 	pm_mixture_free(&found);
 	pm_lft_trace_free(trace);
@@ -410,7 +410,7 @@ static void try_seed(uint64_t seed)
 
 	if (!scene_begin(&s, seed))
 		return;
-	assert_int_equal(pm_mixture_follow(s.world.fabric, s.trace, &found, NULL), 0);
+	pm_mixture_follow(s.world.fabric, s.trace, &found);
 	compare(&s, &found, 0, false, seed);
 	for (uint32_t i = 0; i < s.trace->num; i++) {
 		const struct pm_lft_trace_set *set = &s.trace->set[i];

@@ -54,9 +54,9 @@ struct pm_bisection {
 	uint64_t unreachable; /* flows without a path, which count as 0 */
 };
 
-/* -ENOMEM. O((half + drawn) x cost of pm_share_rates). */
-int pm_bisection_find(const struct pm_bisection_config *config,
-		      struct pm_bisection *bisection, struct pm_error *err);
+/* O((half + drawn) x cost of pm_share_rates). */
+void pm_bisection_find(const struct pm_bisection_config *config,
+		       struct pm_bisection *bisection);
 
 /* Borrowed. */
 struct pm_throughput_config {
@@ -81,10 +81,10 @@ struct pm_throughput {
 };
 
 /*
- * -ENOMEM. O((shifts + drawn) x cost of pm_share_rates + switches with hosts x hosts x
- * path length).
+ * O((shifts + drawn) x cost of pm_share_rates + switches with hosts x hosts x path
+ * length).
  */
-int pm_throughput_find(const struct pm_throughput_config *config,
-		       struct pm_throughput *throughput, struct pm_error *err);
+void pm_throughput_find(const struct pm_throughput_config *config,
+			struct pm_throughput *throughput);
 
 #endif

@@ -43,7 +43,7 @@ struct pm_calls {
 
 /*
  * The caller frees *calls. -EINVAL: more than PM_CALLS_MAX_MESSAGES, or a message is
- * longer than PM_MESSAGE_MAX; -ENOMEM. O(messages): about 40 bytes each.
+ * longer than PM_MESSAGE_MAX. O(messages): about 40 bytes each.
  */
 int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **calls,
 		  struct pm_error *err);

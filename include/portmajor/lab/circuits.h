@@ -42,7 +42,7 @@ struct pm_circuits_result {
 
 /*
  * -EINVAL: a process has more partners in a step than ports, or a cost is out of range;
- * -ERANGE: more than 18,000 seconds (the clock counts femtoseconds in 64 bits); -ENOMEM.
+ * -ERANGE: more than 18,000 seconds (the clock counts femtoseconds in 64 bits).
  * O(messages x (ports + log processes)).
  */
 int pm_circuits_run(const struct pm_schedule *schedule,

@@ -24,13 +24,12 @@ struct pm_cutoff;
  * Begins with the tables of all switches, [switch][length], length a multiple of 64, and
  * the usable links, usable[port], including hosts' links. lids has each LID once, below
  * length, those of one port side by side. fabric is borrowed and may be a skeleton;
- * usable, tables and lids are copied. The caller frees *cutoff. -ENOMEM. Cost: O(lids x
+ * usable, tables and lids are copied. The caller frees the result. Cost: O(lids x
  * switches).
  */
-int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
-		  const uint8_t *tables, uint32_t length,
-		  const struct pm_cutoff_lid *lids, uint32_t num_lids,
-		  struct pm_cutoff **cutoff, struct pm_error *err);
+struct pm_cutoff *pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
+				const uint8_t *tables, uint32_t length,
+				const struct pm_cutoff_lid *lids, uint32_t num_lids);
 void pm_cutoff_free(struct pm_cutoff *cutoff);
 
 /*

@@ -63,7 +63,7 @@ uint64_t pm_dsm_packets(uint64_t bytes);
 
 /*
  * All three functions: -EINVAL, with a message: the configuration is out of range;
- * -ERANGE: more than 50 days; -ENOMEM. O(packets x log packets).
+ * -ERANGE: more than 50 days. O(packets x log packets).
  *
  * Node 0 invalidates the copies of all others: it requests an acknowledgement of each,
  * all at once.

@@ -17,25 +17,24 @@ struct pm_event {
 	uint32_t index;
 };
 
-/* Zeroed: empty. Callers only read heap[0], num, now and the last two members. */
+/* Zeroed: empty. Callers only read heap[0], num, now and out_of_range. */
 struct pm_event_queue {
 	struct pm_event *heap; /* the next event first */
 	uint32_t room;
 	uint32_t num;	   /* events in the queue */
 	uint64_t next;	   /* `order` of the next event */
 	uint64_t now;	   /* time of the last event taken */
-	bool no_memory;	   /* an event could not be added */
 	bool out_of_range; /* an event's time exceeds 64 bits */
 };
 
 /*
- * Adds an event `delay` after now. If that fails, no more events can be taken. O(log
- * events).
+ * Adds an event `delay` after now. If that time is out of range, no more events can be
+ * taken. O(log events).
  */
 void pm_event_queue_add(struct pm_event_queue *events, uint64_t delay, uint32_t kind,
 			uint32_t index);
 
-/* Takes the next event; false: none, or adding one has failed. O(log events). */
+/* Takes the next event; false: none, or one was out of range. O(log events). */
 bool pm_event_queue_take(struct pm_event_queue *events, struct pm_event *event);
 
 void pm_event_queue_free(struct pm_event_queue *events);

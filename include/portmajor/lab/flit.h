@@ -142,7 +142,7 @@ struct pm_flit; /* opaque */
 
 /*
  * The net is borrowed. -EINVAL with a message: numbers are out of range or contradict
- * each other; -ENOMEM. Memory: 4 bytes for each flit that buffers have room for, and 8
+ * each other. Memory: 4 bytes for each flit that buffers have room for, and 8
  * for each that links hold.
  */
 int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *config,
@@ -150,10 +150,10 @@ int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *conf
 void pm_flit_free(struct pm_flit *flit);
 
 /*
- * Runs more cycles, up to PM_FLIT_MAX_CYCLES in all, or until a deadlock is found. After
- * -ENOMEM flit can only be freed. Cost: of moving flits, and O(switches + nodes) a cycle.
+ * Runs more cycles, up to PM_FLIT_MAX_CYCLES in all, or until a deadlock is found. Cost:
+ * of moving flits, and O(switches + nodes) a cycle.
  */
-int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err);
+void pm_flit_run(struct pm_flit *flit, uint32_t cycles);
 
 /* Starts a new measurement. */
 void pm_flit_measure(struct pm_flit *flit);

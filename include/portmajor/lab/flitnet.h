@@ -38,7 +38,7 @@ struct pm_flit_net {
 
 /*
  * The following functions make a network, which the caller frees with pm_flit_net_free.
- * -EINVAL with a message: a number is out of range; -ENOMEM.
+ * -EINVAL with a message: a number is out of range.
  */
 
 /*

@@ -57,7 +57,7 @@ struct pm_goal {
 /*
  * text[] needs no NUL at its end. -EINVAL: bad content, a send without a receive or the
  * reverse, or a rank's events that wait for each other, with "source:LINE: fault".
- * -ENOMEM. The caller frees *goal. Cost: O(events x log events + waits): a send waits for
+ * The caller frees *goal. Cost: O(events x log events + waits): a send waits for
  * all messages received since the send that it requires.
  */
 int pm_goal_parse(const char *text, size_t length, const char *source,

@@ -74,7 +74,7 @@ struct pm_lft_trace {
 /*
  * Reads a recording of this fabric, which is complete; text[] needs no NUL at its end.
  * The caller frees *trace. -EINVAL: bad content, unknown GUIDs or ports, or a switch
- * without a table, with "source:LINE: fault". -EFBIG; -ENOMEM. Cost: O(length +
+ * without a table, with "source:LINE: fault". -EFBIG. Cost: O(length +
  * switches).
  */
 int pm_lft_trace_parse(const char *text, size_t length, const char *source,
@@ -125,12 +125,12 @@ struct pm_lft_trace_config {
  * these links fail and the first blocks are sent: detection takes no time. Each block
  * arrives when it is acknowledged. Switches out of the subnet manager's reach get no
  * blocks; with PM_NONE the subnet manager is where most hosts are. The caller frees
- * *trace. -ENOMEM.
+ * the trace.
  */
-int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			 const struct pm_lft_trace_config *config, const uint32_t *ports,
-			 uint32_t num_ports, struct pm_lft_trace **trace,
-			 struct pm_error *err);
+struct pm_lft_trace *pm_lft_trace_compute(const struct pm_fabric *fabric,
+					  const struct pm_plan *plan,
+					  const struct pm_lft_trace_config *config,
+					  const uint32_t *ports, uint32_t num_ports);
 
 void pm_lft_trace_free(struct pm_lft_trace *trace);
 

@@ -54,12 +54,12 @@ struct pm_mixture {
 
 /*
  * Follows a recording of this fabric. The caller frees *mixture with pm_mixture_free.
- * -ENOMEM. Cost: O(length x switches) at the beginning, and twice that at the failure and
+ * Cost: O(length x switches) at the beginning, and twice that at the failure and
  * for each link that returns; of a Set O(changed entries x ports); of a new dependency
  * the channels between its ends in a topological order.
  */
-int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
-		      struct pm_mixture *mixture, struct pm_error *err);
+void pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
+		       struct pm_mixture *mixture);
 void pm_mixture_free(struct pm_mixture *mixture);
 
 #endif

@@ -54,10 +54,10 @@ struct pm_outage {
 
 /*
  * Follows a recording of this fabric. The caller frees outage->curve with free().
- * -ENOMEM. Cost: three times O(LIDs x switches), once more for each link that returns,
+ * Cost: three times O(LIDs x switches), once more for each link that returns,
  * and that of each Set (cutoff.h).
  */
-int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
-		     struct pm_outage *outage, struct pm_error *err);
+void pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
+		      struct pm_outage *outage);
 
 #endif

@@ -207,7 +207,7 @@ struct pm_packet;
 bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl);
 
 /*
- * -EINVAL: out of range, with a message; -ENOMEM. The caller frees *packet. Takes the
+ * -EINVAL: out of range, with a message. The caller frees *packet. Takes the
  * first messages from the workload, even on failure.
  */
 int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **packet,
@@ -215,22 +215,20 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **pack
 void pm_packet_free(struct pm_packet *packet);
 
 /*
- * Runs up to the tick `until`, which is excluded, or until no events are left. After
- * -ENOMEM the packet can only be freed. Cost: 20 to 40 ns an event, three events for each
- * packet and cable.
+ * Runs up to the tick `until`, which is excluded, or until no events are left. Cost: 20
+ * to 40 ns an event, three events for each packet and cable.
  */
-int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err);
+void pm_packet_run(struct pm_packet *packet, uint32_t until);
 
 /* Results so far; arrays are borrowed until the next run. */
 void pm_packet_result(struct pm_packet *packet, struct pm_packet_result *result);
 
 /*
  * Looks for a loop of outputs that wait for each other for ever. Writes at most `room`
- * ports of it, each waiting for the next, and returns its length; 0: none. -ENOMEM.
+ * ports of it, each waiting for the next, and returns its length; 0: none.
  * O(ports + packets).
  */
-int pm_packet_stuck(const struct pm_packet *packet, uint32_t *loop, uint32_t room,
-		    struct pm_error *err);
+uint32_t pm_packet_stuck(const struct pm_packet *packet, uint32_t *loop, uint32_t room);
 
 /* A loop of outputs that waited for each other for a while. */
 struct pm_packet_deadlock {
@@ -246,11 +244,11 @@ struct pm_packet_deadlock {
  * Deadlocks of the run, by time, with a present one (`end` is then the current tick).
  * Only the end of a lifetime or a failing cable ends a deadlock, so these start searches:
  * at most PM_PACKET_MAX_SEARCHES in a lifetime. So a shorter deadlock may be missed, and
- * deadlocks closer than that count as one. *list is borrowed until the next call.
- * -ENOMEM. O(ports + packets).
+ * deadlocks closer than that count as one. Returns their number; *list is borrowed until
+ * the next call. O(ports + packets).
  */
-int pm_packet_deadlocks(struct pm_packet *packet, const struct pm_packet_deadlock **list,
-			uint32_t *num, struct pm_error *err);
+uint32_t pm_packet_deadlocks(struct pm_packet *packet,
+			     const struct pm_packet_deadlock **list);
 
 /* Whether no packet is on a cable and all inputs are empty, with all credits back. */
 bool pm_packet_is_idle(const struct pm_packet *packet);

@@ -29,10 +29,9 @@ struct pm_replay {
  * Puts each Set at the tick nearest to its arrival, several at one tick in the order of
  * sending. Sets from before the run are at tick 0; those that never arrived are left out.
  * Links return one tick after the failure or later. The caller frees replay->list and
- * replay->returns with free(). -ENOMEM. Cost: O(Sets x log Sets).
+ * replay->returns with free(). Cost: O(Sets x log Sets).
  */
-int pm_replay_make(const struct pm_lft_trace *trace,
-		   const struct pm_replay_config *config, struct pm_replay *replay,
-		   struct pm_error *err);
+void pm_replay_make(const struct pm_lft_trace *trace,
+		    const struct pm_replay_config *config, struct pm_replay *replay);
 
 #endif

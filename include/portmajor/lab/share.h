@@ -25,9 +25,9 @@ struct pm_share_flows {
 
 /*
  * rates[flow] in the unit of room[port], which is above 0; 0 for a flow without ports.
- * Exact, except for rounding. -ENOMEM. O(ports + hops x different rates).
+ * Exact, except for rounding. O(ports + hops x different rates).
  */
-int pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
-		   const double *room, double *rates, struct pm_error *err);
+void pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
+		    const double *room, double *rates);
 
 #endif

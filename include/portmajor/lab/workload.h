@@ -99,7 +99,7 @@ struct pm_message {
 struct pm_workload;
 
 /*
- * -EINVAL: out of range, with a message; -ENOMEM. The caller frees it. O(hosts + list).
+ * -EINVAL: out of range, with a message. The caller frees it. O(hosts + list).
  */
 int pm_workload_new(const struct pm_workload_config *config,
 		    struct pm_workload **workload, struct pm_error *err);

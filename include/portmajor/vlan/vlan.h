@@ -56,8 +56,8 @@ struct pm_vlan_table {
 
 /*
  * Makes the VLANs, or, if more than `limit` (1 to PM_VLAN_MAX) are needed, an even
- * selection of `limit`. The caller frees them, after an error too. -ENOENT: no hosts;
- * -ENOMEM. Cost: O(VLANs needed x ports).
+ * selection of `limit`. The caller frees them, after an error too. -ENOENT: no hosts.
+ * Cost: O(VLANs needed x ports).
  */
 int pm_vlans_make(const struct pm_fabric *fabric, const struct pm_tree *tree,
 		  uint32_t limit, struct pm_vlans *vlans, struct pm_error *err);
@@ -68,7 +68,7 @@ bool pm_vlans_tagged(const struct pm_vlans *vlans, uint32_t vlan, uint32_t port)
 
 /*
  * Checks that each VLAN is a tree, by its tagged ports alone. -EINVAL, with a message
- * that names the top switch; -ENOMEM.
+ * that names the top switch.
  */
 int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
@@ -90,12 +90,11 @@ struct pm_vlan_assignment {
  * Assigns hosts to VLANs: a leaf's hosts evenly to its cables, and these evenly to cables
  * above. Leaves that VLANs connect with the fewest other leaves come first and get the
  * highest priority: so they bind no other leaf's choice. cut[port] (NULL: none) is set at
- * both ends of failed cables, of hosts too. table->host has room for each host. -ENOMEM.
+ * both ends of failed cables, of hosts too. table->host has room for each host.
  * Cost: O(hosts x VLANs x levels + sites^2 x VLANs).
  */
-int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
-		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		    struct pm_error *err);
+void pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
+		     struct pm_vlan_table *table, struct pm_vlan_assignment *assignment);
 
 /*
  * Changes few lines of a table after a failure. For each pair that only another VLAN
@@ -104,21 +103,20 @@ int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
  * another priority. The bound, for any table that connects all these pairs, is that of a
  * vertex cover of the pairs (half a largest matching of their double cover), and the
  * broadcast's line. If few changed lines leave more pairs unreachable than a new
- * assignment would, the new assignment is made. -ENOMEM; the table is void then. Cost:
- * O(hosts^2) more than assigning, for failures in many VLANs O(hosts^3 / 64), and, where
- * a smallest cover is not enough, a search of a second at most.
+ * assignment would, the new assignment is made. Cost: O(hosts^2) more than assigning, for
+ * failures in many VLANs O(hosts^3 / 64), and, where a smallest cover is not enough, a
+ * search of a second at most.
  */
-int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
-		  struct pm_error *err);
+void pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
+		   struct pm_vlan_table *table, struct pm_vlan_assignment *assignment);
 
 /*
  * The most MAC entries, (VLAN, MAC), in one switch if each host has talked with all
- * others and sent a broadcast. For a table of pm_vlans_assign. -ENOMEM. Cost: O(VLANs x
- * switches x (sites + hosts of a VLAN)).
+ * others and sent a broadcast. For a table of pm_vlans_assign. Cost: O(VLANs x switches
+ * x (sites + hosts of a VLAN)).
  */
-int pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table *table,
-			uint64_t *most, uint32_t *sw, struct pm_error *err);
+void pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table *table,
+			 uint64_t *most, uint32_t *sw);
 
 /*
  * Most flows on a cable in one direction; and if all pairs used the broadcast VLAN alone,
@@ -131,10 +129,10 @@ struct pm_vlan_loads {
 /*
  * Computes the loads over shift permutations, host i to host (i + k) mod n, for `samples`
  * values of k, evenly spread, or for all if there are fewer. Unreachable pairs do not
- * count. -ENOMEM. Cost: O(values x hosts x levels).
+ * count. Cost: O(values x hosts x levels).
  */
-int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
-		    const struct pm_vlan_table *table, uint32_t samples,
-		    struct pm_vlan_loads *loads, struct pm_error *err);
+void pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
+		     const struct pm_vlan_table *table, uint32_t samples,
+		     struct pm_vlan_loads *loads);
 
 #endif

@@ -7,6 +7,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +61,7 @@ json_t *cable_diff_describe(const struct pm_fabric *wanted, const struct pm_fabr
 	json_t *cables;
 
 	if (pm_cable_diff_find(wanted, found, &diff, NULL))
-		cli_no_memory();
+		pm_no_memory();
 	cables = json_pack("{s:o, s:o, s:o}", "missing",
 			   describe_cables(wanted, diff.missing, diff.num_missing),
 			   "additional",

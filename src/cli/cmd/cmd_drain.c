@@ -12,6 +12,7 @@
 
 #include <portmajor/files/plan_file.h>
 #include <portmajor/files/requests.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -238,7 +239,7 @@ static int judge(const struct place *place, struct pm_drains *before,
 	struct outcome more = {.new = json_array()};
 
 	if (drain_effect_find(&place->present, before, after, &effect, NULL))
-		cli_no_memory();
+		pm_no_memory();
 	more.text = drain_effect_text(place->present.plan, &effect);
 	more.effect = drain_effect_describe(place->present.plan, &effect);
 	more.refusal = drain_effect_refusal(&effect);
@@ -296,7 +297,7 @@ static bool knows_all(const struct place *place, char **operands)
 		free(things.list);
 	}
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	return !rc;
 }
 
@@ -313,7 +314,7 @@ static bool has_parts(const struct cli_port *port, const json_t *parts)
 
 	free(path);
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	if (rc)
 		return !port->stopped;
 	json_array_foreach(parts, i, object)
@@ -430,7 +431,7 @@ static int undrain_at(struct cli_port *port, const char *operand, bool quiet, bo
 	int status;
 
 	if (!match)
-		cli_no_memory();
+		pm_no_memory();
 	drain_match_find(port, operand, match);
 	status = print_meant(&port->kept.drains, match, operand, quiet);
 	*any |= !status && add_meant(port, match);

@@ -9,6 +9,8 @@
 #include "text.h"
 #include "when.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,7 +274,7 @@ static int tell_all(char *const *paths, size_t num, const struct request *reques
 	uint32_t count;
 
 	if (!sources.list)
-		cli_no_memory();
+		pm_no_memory();
 	count = count_events(&sources, paths, request);
 	open_sources(&sources, paths);
 	tell_events(&sources, request,
@@ -332,7 +334,7 @@ static int tell_found(const struct request *request)
 	int status;
 
 	if (cache_find("events", &paths, &wanted))
-		cli_no_memory();
+		pm_no_memory();
 	status = paths.count ? tell_all(paths.path, paths.count, request)
 			     : cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	free(wanted);

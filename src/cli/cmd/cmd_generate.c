@@ -8,6 +8,7 @@
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/generate.h>
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
@@ -273,7 +274,7 @@ static int print_json(const struct request *request, const struct pm_fabric *fab
 	size_t length = 0;
 
 	if (pm_text_print(print_netlist, fabric, &text, &length))
-		cli_no_memory();
+		pm_no_memory();
 	object = cli_json_new("generate", 1);
 	more = json_pack("{s:I, s:{s:o, s:o, s:o}, s:s#}", "seed",
 			 (json_int_t)request->degrade.seed, "left_out", "switches",
@@ -311,7 +312,7 @@ static int write_fabric(const struct request *request)
 		return status;
 	degraded = pm_fabric_clone(fabric);
 	if (!degraded)
-		cli_no_memory();
+		pm_no_memory();
 	rc = pm_degrade_apply(&request->degrade, degraded, &err);
 	if (rc) {
 		status = cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE,

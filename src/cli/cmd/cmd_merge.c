@@ -5,6 +5,8 @@
 #include "merge.h"
 #include "summary_output.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <stdlib.h>
 
 /* The whole, as far as it was read. */
@@ -27,7 +29,7 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 		json_incref(settings->json);
 		whole->present = calloc(settings->num_shards, sizeof(*whole->present));
 		if (!whole->present)
-			cli_no_memory();
+			pm_no_memory();
 	}
 	if (settings->num_shards != whole->settings.num_shards ||
 	    !json_equal(settings->json, whole->settings.json))
@@ -58,7 +60,7 @@ static int add_shard(void *to, json_t *object, const char *path)
 	else
 		status = check_shard(whole, &settings, path);
 	if (!status && pm_failure_summary_merge(&whole->summary, &summary))
-		cli_no_memory();
+		pm_no_memory();
 	pm_failure_summary_free(&summary);
 	json_decref(settings.json);
 	return status;

@@ -7,6 +7,7 @@
 #include "plan_command.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/multicast/mft.h>
 #include <portmajor/plan/migration.h>
 
@@ -346,7 +347,7 @@ int cmd_plan(int argc, char **argv)
 	int status;
 
 	if (!request.failed.list)
-		cli_no_memory();
+		pm_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
 		status = check_request(&request);

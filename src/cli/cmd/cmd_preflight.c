@@ -9,6 +9,7 @@
 #include <portmajor/fabric/apart.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/plan_file.h>
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/guess.h>
 #include <portmajor/route/route.h>
@@ -28,7 +29,7 @@
 static bool failed(int rc)
 {
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	return rc != 0;
 }
 
@@ -112,7 +113,7 @@ static void check_prometheus(struct preflight *p, const char *path)
 	char *folder = strdup(path), *slash;
 
 	if (!folder)
-		cli_no_memory();
+		pm_no_memory();
 	slash = strrchr(folder, '/');
 	if (*folder && access(folder, F_OK)) {
 		slash[slash == folder] = '\0';
@@ -281,7 +282,7 @@ static void check_plans(struct preflight *p)
 	if (!cache_find("plan", &p->files, &wanted))
 		p->stored = calloc(p->files.count + 1, sizeof(struct pm_plan *));
 	if (!p->stored)
-		cli_no_memory();
+		pm_no_memory();
 	else if (!p->files.count)
 		preflight_report(p, true, "plan file",
 				 "%s: none yet; the first run makes it", wanted);

@@ -14,6 +14,7 @@
 #include "text.h"
 
 #include <portmajor/base/hash.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ static int show_each(char *const *paths, size_t count, const struct request *req
 	int worst = EXIT_FINE, status;
 
 	if (!list)
-		cli_no_memory();
+		pm_no_memory();
 	for (size_t i = 0; i < count; i++) {
 		list[i] = (struct status){.path = paths[i],
 					  .max_age = request->max_age,
@@ -164,7 +165,7 @@ static int show_all(const struct request *request, time_t *old)
 	int status;
 
 	if (cache_find("state", &paths, &wanted))
-		cli_no_memory();
+		pm_no_memory();
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	else if (paths.count > 1 && request->expect)
@@ -208,7 +209,7 @@ static uint64_t mark(const void *arg)
 	if (request->file)
 		return mark_file(hash, request->file);
 	if (cache_find("state", &paths, &wanted))
-		cli_no_memory();
+		pm_no_memory();
 	for (size_t i = 0; i < paths.count; i++)
 		hash = mark_file(hash, paths.path[i]);
 	free(wanted);

@@ -12,6 +12,7 @@
 
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -283,7 +284,7 @@ static void new_state(struct state *state, const struct pm_plan *plan)
 	};
 	if (!state->usable || !state->loads || !state->tables || !state->top ||
 	    !state->changed || !state->blocks)
-		cli_no_memory();
+		pm_no_memory();
 }
 
 /* Makes the tables for what is usable. */
@@ -293,7 +294,7 @@ static void route_state(struct state *state, struct pm_routes *routes,
 	state->routes = routes;
 	state->table = malloc(pm_routes_stride(routes));
 	if (!state->table)
-		cli_no_memory();
+		pm_no_memory();
 	pm_routes_update(routes, state->usable, &state->detours);
 	memcpy(state->table, pm_routes_table(routes, subject->sw),
 	       pm_routes_stride(routes));
@@ -417,7 +418,7 @@ static int write_both(const struct subject *subject, struct state *before,
 	stride = pm_routes_stride(routes);
 	held = calloc(plan->topology->num_switches, stride);
 	if (!held)
-		cli_no_memory();
+		pm_no_memory();
 	route_state(before, routes, subject);
 	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
 		memcpy(held + i * stride, pm_routes_table(routes, i), stride);
@@ -525,7 +526,7 @@ static int find_usable(const struct pm_whatif_now *find, const struct pm_ports *
 	for (unsigned int i = 0; i < 2; i++) {
 		states[i]->there = malloc(size);
 		if (!states[i]->there)
-			cli_no_memory();
+			pm_no_memory();
 		memcpy(states[i]->there, find->there, size);
 		states[i]->detours = (struct pm_detours){
 			.sm = find->sm == PM_NONE
@@ -642,7 +643,7 @@ int cmd_table(int argc, char **argv)
 	int status;
 
 	if (!request.failed.list)
-		cli_no_memory();
+		pm_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	operand = status < 0 && optind < argc ? argv[optind] : NULL;
 	reason = status < 0 ? check_operand(&request, operand) : NULL;

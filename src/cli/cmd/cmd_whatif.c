@@ -18,6 +18,7 @@
 #include <portmajor/analysis/failure_trials.h>
 #include <portmajor/analysis/mft_failure.h>
 #include <portmajor/json/rows.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <limits.h>
 #include <sched.h>
@@ -240,7 +241,7 @@ static int find_parts(struct trial *trial)
 		return status;
 	trial->reset = calloc(trial->fabric->num_nodes + 1u, 1);
 	if (!trial->reset)
-		cli_no_memory();
+		pm_no_memory();
 	return request->reset ? cli_return_reset(trial->fabric, plan, &request->failed,
 						 trial->reset)
 			      : EXIT_FINE;
@@ -337,7 +338,7 @@ static int try_now(const struct request *request, struct whatif_present *now,
 	int status = EXIT_FINE;
 
 	if (!cut_off)
-		cli_no_memory();
+		pm_no_memory();
 	whatif_present_find(now, &find);
 	if (pm_whatif_now(&find, ports->list, ports->num, &before, &after, cut_off,
 			  &err)) {
@@ -429,7 +430,7 @@ static void name_rows(const struct pm_failures *failures, struct pm_whatif *what
 		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||
 		    names_add(names, cli_failures_json(failures, row->number),
 			      cut_off_json(failures->fabric, whatif)))
-			cli_no_memory();
+			pm_no_memory();
 	}
 	free(ports.list);
 }
@@ -746,7 +747,7 @@ int cmd_whatif(int argc, char **argv)
 	int status;
 
 	if (!request.failed.list)
-		cli_no_memory();
+		pm_no_memory();
 	status = read_options(argc, argv, &request);
 	if (status < 0)
 		status = request.now ? run_now(&request)

@@ -7,6 +7,7 @@
 
 #include <portmajor/analysis/failures.h>
 #include <portmajor/files/plan_file.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -83,7 +84,7 @@ static struct pm_plan *look_up(const struct cli_port *port, const char *operand,
 		rc = pm_failures_find(plan->topology, plan, "undrain", operand, things,
 				      NULL);
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	free(path);
 	return plan;
 }

@@ -6,6 +6,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ char *cli_ends_name(const json_t *thing)
 	char *name = malloc((size_t)length + 1);
 
 	if (!name)
-		cli_no_memory();
+		pm_no_memory();
 	pm_json_ends_print(thing, name, (size_t)length + 1);
 	return name;
 }

@@ -8,6 +8,7 @@
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/roles.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -258,7 +259,7 @@ static void add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan
 		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
 			rc = add_members_of(fabric, plan, PM_MLID_FIRST, i, groups);
 	if (rc || make_groups(groups))
-		cli_no_memory();
+		pm_no_memory();
 }
 
 /* ---- Options ---- */

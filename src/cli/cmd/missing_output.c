@@ -7,6 +7,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,7 @@ static char *make_name(int (*print)(const json_t *thing, char *text, size_t size
 	char *name = malloc((size_t)length + 1);
 
 	if (!name)
-		cli_no_memory();
+		pm_no_memory();
 	print(thing, name, (size_t)length + 1);
 	return name;
 }
@@ -134,7 +136,7 @@ static int print_nodes(FILE *out, const void *arg)
 	const char **list = calloc(num + 1, sizeof(*list));
 
 	if (!list)
-		cli_no_memory();
+		pm_no_memory();
 	for (size_t i = 0; i < num; i++)
 		list[i] = json_string_value(json_array_get(names, i));
 	cli_hostlist_print(out, list, (uint32_t)num);

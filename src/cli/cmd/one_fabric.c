@@ -7,6 +7,7 @@
 #include "text.h"
 
 #include <portmajor/files/plan_file.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static struct pm_plan *read_plan(const char *state)
 
 	free(path);
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	return rc ? NULL : plan;
 }
 

@@ -5,6 +5,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -142,7 +144,7 @@ static char *copy_until(const char *from, const char *ends)
 	char *copy = strndup(from, strcspn(from, ends));
 
 	if (!copy)
-		cli_no_memory();
+		pm_no_memory();
 	return copy;
 }
 

@@ -9,6 +9,7 @@
 
 #include <portmajor/base/trusted.h>
 #include <portmajor/files/answer.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -232,7 +233,7 @@ int cli_ports_open_folder(const char *folder, struct cli_ports *ports)
 		length--;
 	*ports = (struct cli_ports){.list = calloc(1, sizeof(*ports->list))};
 	if (!ports->list)
-		cli_no_memory();
+		pm_no_memory();
 	ports->wanted = cli_text_make("%.*s/", (int)length, folder);
 	return add_port(ports, cli_text_make("%s", ports->wanted), false);
 }
@@ -244,12 +245,12 @@ int cli_ports_open(bool changes, struct cli_ports *ports)
 
 	*ports = (struct cli_ports){0};
 	if (cache_find("", &folders, &ports->wanted))
-		cli_no_memory();
+		pm_no_memory();
 	if (!folders.count && changes)
 		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, ports->wanted);
 	ports->list = calloc(folders.count + 1, sizeof(*ports->list));
 	if (!ports->list)
-		cli_no_memory();
+		pm_no_memory();
 	for (size_t i = 0; i < folders.count && !status; i++) {
 		status = add_port(ports, folders.path[i], changes);
 		folders.path[i] = NULL;
@@ -291,7 +292,7 @@ static char *find_own_name(void)
 	char text[4096], *name = NULL;
 
 	if (!file && errno == ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	while (file && !name && !fgetpwent_r(file, &room, text, sizeof(text), &entry))
 		if (entry->pw_uid == getuid())
 			name = cli_text_make("%s", entry->pw_name);
@@ -372,7 +373,7 @@ static char *read_answer_line(int fd, uint32_t wait_s, bool *over)
 	char *line = malloc(room), *longer;
 
 	if (!line)
-		cli_no_memory();
+		pm_no_memory();
 	for (;;) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
 		ssize_t got;
@@ -393,7 +394,7 @@ static char *read_answer_line(int fd, uint32_t wait_s, bool *over)
 			continue;
 		longer = realloc(line, room *= 2);
 		if (!longer)
-			cli_no_memory();
+			pm_no_memory();
 		line = longer;
 	}
 	free(line);
@@ -456,7 +457,7 @@ static int change_file(struct cli_port *port)
 	int rc = pm_requests_apply(&port->kept, port->request, &facts, &number, &refused);
 
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	if (!rc)
 		refused.text[0] = '\0';
 	if (!rc && port->kept.number != before)

@@ -3,6 +3,8 @@
 #include "json.h"
 #include "preflight.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@ void preflight_report(struct preflight *p, bool ok, const char *what, const char
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
-		cli_no_memory();
+		pm_no_memory();
 	va_end(args);
 	p->findings += !ok;
 	if (p->checks)

@@ -9,6 +9,7 @@
 
 #include <portmajor/base/error.h>
 #include <portmajor/base/textfile.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <glob.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void read_unit(struct preflight_service *service, const char *path)
 		service->conf = find_config(line);
 		service->named_by = strdup(path);
 		if (!service->named_by)
-			cli_no_memory();
+			pm_no_memory();
 	}
 	free(text);
 }
@@ -85,7 +86,7 @@ void preflight_find_service(struct preflight_service *service)
 		int rc = glob(patterns[i], 0, NULL, &found);
 
 		if (rc == GLOB_NOSPACE)
-			cli_no_memory();
+			pm_no_memory();
 		for (size_t k = 0; !rc && k < found.gl_pathc; k++)
 			read_unit(service, found.gl_pathv[k]);
 		globfree(&found);

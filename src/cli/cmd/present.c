@@ -8,6 +8,7 @@
 #include "text.h"
 
 #include <portmajor/files/plan_file.h>
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/drawing.h>
 
@@ -21,7 +22,7 @@ static uint8_t *make_marks(const struct pm_fabric *topology)
 	uint8_t *marks = calloc(topology->num_ports + 1u, 1);
 
 	if (!marks)
-		cli_no_memory();
+		pm_no_memory();
 	return marks;
 }
 
@@ -152,7 +153,7 @@ struct pm_fabric *present_read_drawing(const char *folder)
 
 	free(path);
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	return rc ? NULL : drawing;
 }
 
@@ -225,7 +226,7 @@ static void list_held(struct present *present, const json_t *state)
 
 	present->held = calloc(json_array_size(flapping) + 1, sizeof(*present->held));
 	if (!present->held)
-		cli_no_memory();
+		pm_no_memory();
 	json_array_foreach(flapping, i, link) {
 		uint32_t port =
 			find_end(present->plan->topology,

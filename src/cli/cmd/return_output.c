@@ -7,6 +7,7 @@
 #include "text.h"
 
 #include <portmajor/analysis/return_cost.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdlib.h>
 
@@ -53,7 +54,7 @@ static int find_cost(const struct cli_return *back, struct pm_return_cost *cost,
 	int status = EXIT_FINE;
 
 	if (!reached)
-		cli_no_memory();
+		pm_no_memory();
 	*own = !pm_whatif_reached(back->whatif, reached);
 	if (pm_return_cost_find(&parts, cost, &err))
 		status = cli_refuse(&err);

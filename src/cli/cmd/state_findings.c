@@ -18,6 +18,7 @@
 #include <portmajor/files/plan_file.h>
 #include <portmajor/files/requests.h>
 #include <portmajor/json/values.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,7 +45,7 @@ add_finding(struct findings *findings, const char *kind, const char *format, ...
 		return;
 	va_start(args, format);
 	if (vasprintf(&findings->text[findings->count], format, args) < 0)
-		cli_no_memory();
+		pm_no_memory();
 	findings->kind[findings->count] = kind;
 	findings->count++;
 	va_end(args);
@@ -174,7 +175,7 @@ append(char **text, const char *format, ...)
 
 	va_start(args, format);
 	if (vasprintf(&more, format, args) < 0)
-		cli_no_memory();
+		pm_no_memory();
 	va_end(args);
 	both = cli_text_make("%s%s", *text ? *text : "", more);
 	free(more);
@@ -203,7 +204,7 @@ static char *drain_word(const json_t *end)
 	char *word = malloc(size);
 
 	if (!word)
-		cli_no_memory();
+		pm_no_memory();
 	if (!name || !*name || !pm_escape_shell(text, word, size))
 		snprintf(word, size, "%s:%" JSON_INTEGER_FORMAT,
 			 cli_json_text(end, "guid"), port);

@@ -10,6 +10,7 @@
 #include <portmajor/base/escape.h>
 #include <portmajor/base/print.h>
 #include <portmajor/json/rows.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -267,7 +268,7 @@ static void print_csv_list(const json_t *list)
 	char *text;
 
 	if (pm_text_print(join_names, list, &text, &length))
-		cli_no_memory();
+		pm_no_memory();
 	pm_put_csv(stdout, text);
 	free(text);
 }

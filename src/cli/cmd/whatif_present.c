@@ -7,6 +7,8 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +181,7 @@ static int refuse_unknown(const struct whatif_present *now, const char *text,
 
 	if (pm_failures_find(all, now->present.plan, "--fail", text, &things, NULL) ==
 	    -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	status = things.num ? refuse_away(now->port->state, text, all, &things)
 			    : cli_fail(EXIT_USAGE, "%s", why);
 	free(things.list);
@@ -198,7 +200,7 @@ static int check_there(const struct whatif_present *now, const char *text)
 	rc = pm_failures_find(present->fabric, present->plan, "--fail", text, &things,
 			      &err);
 	if (rc == -ENOMEM)
-		cli_no_memory();
+		pm_no_memory();
 	if (rc)
 		status = refuse_unknown(now, text, err.text);
 	else if (are_all_away(present, &things))

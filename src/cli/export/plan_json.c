@@ -9,6 +9,7 @@
 #include <portmajor/analysis/change_text.h>
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/link.h>
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/plan/guess.h>
 
 #include <stdlib.h>
@@ -172,9 +173,9 @@ static void note_degraded_links(const struct pm_plan *plan,
 	}
 	if (!link || pm_degraded_links_find(topology, &plan->tree, link, &degraded.list,
 					    &degraded.count, NULL))
-		cli_no_memory();
+		pm_no_memory();
 	if (degraded.count && pm_text_print(print_degraded, &degraded, &text, &length))
-		cli_no_memory();
+		pm_no_memory();
 	if (text)
 		json_array_append_new(notes, pm_json_text(text));
 	free(text);

@@ -5,6 +5,7 @@
 #include "plan_command.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/multicast/multicast.h>
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ json_t *plan_multicast_json(const struct pm_plan *plan, uint32_t blocks)
 	json_t *object;
 
 	if (!planes || pm_multicast_new(plan, &config, &multicast, NULL))
-		cli_no_memory();
+		pm_no_memory();
 	object = json_pack("{s:I, s:o}", "large_above",
 			   (json_int_t)pm_multicast_large(multicast), "blocks",
 			   list_blocks(multicast, num, blocks, planes));

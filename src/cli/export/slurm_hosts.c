@@ -7,6 +7,7 @@
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/hash.h>
 #include <portmajor/fabric/roles.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -218,7 +219,7 @@ static void note_names(const struct pm_fabric *fabric)
 	uint8_t *visited = pm_array(fabric->num_nodes, 1);
 
 	if (!visited)
-		cli_no_memory();
+		pm_no_memory();
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t node = fabric->ports[i].node < fabric->num_switches
 					? find_adapter(fabric, i)
@@ -256,7 +257,7 @@ void slurm_hosts_note(const struct pm_fabric *fabric)
 
 	note_names(fabric);
 	if (slurm_hosts_find(fabric, &pool, &hosts))
-		cli_no_memory();
+		pm_no_memory();
 	for (uint32_t i = 0; i < hosts.num; i++)
 		if (hosts.list[i].guessed)
 			cli_names_add(&guessed, hosts.list[i].name, 0);

@@ -8,7 +8,6 @@
 #include <portmajor/json/rows.h>
 #include <portmajor/lab/dsm.h>
 
-#include <errno.h>
 #include <stdio.h>
 
 #define NS 1000	   /* picoseconds */
@@ -74,13 +73,6 @@ static json_t *result_json(const struct pm_dsm_result *result)
 			     pm_json_rows(result_rows, result));
 }
 
-static int failed(int rc, const struct pm_error *err)
-{
-	if (!rc)
-		return EXIT_FINE;
-	return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err->text);
-}
-
 /* Runs a number of nodes with one transport. */
 static int describe_transport(const struct request *request, uint32_t nodes,
 			      enum transport transport, json_t *rows, bool *gave_up)
@@ -95,7 +87,7 @@ static int describe_transport(const struct request *request, uint32_t nodes,
 	if (!rc)
 		rc = pm_dsm_exchange(&config, request->pages, &exchange, &err);
 	if (rc)
-		return failed(rc, &err);
+		return cli_fail(EXIT_USAGE, "%s", err.text);
 	*gave_up |= invalidate.unanswered || update.unanswered || exchange.unanswered;
 	json_array_append_new(
 		rows,
@@ -121,7 +113,7 @@ static int describe_burst(const struct request *request, uint32_t packets, json_
 	config.page = PM_DSM_PACKET - PM_DSM_HEADER;
 	rc = pm_dsm_update(&config, packets, &result, &err);
 	if (rc)
-		return failed(rc, &err);
+		return cli_fail(EXIT_USAGE, "%s", err.text);
 	*gave_up |= result.unanswered > 0;
 	row = json_pack("{s:I, s:I}", "burst", (json_int_t)packets, "posted",
 			(json_int_t)config.posted);

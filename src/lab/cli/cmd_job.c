@@ -3,8 +3,9 @@
 #include "lab_commands.h"
 #include "job.h"
 #include "lists.h"
-#include "memory.h"
 #include "text.h"
+
+#include <portmajor/memory/xalloc.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,7 @@ static int complete(struct job_request *request)
 /* --compare A B becomes --compare A --compare B. The caller frees the result. */
 static char **spread_lists(int argc, char **argv, int *count)
 {
-	char **spread = lab_array(2 * (size_t)argc + 1, sizeof(*spread));
+	char **spread = pm_xarray(2 * (size_t)argc + 1, sizeof(*spread));
 	static char option[] = "--compare";
 	bool listed = false;
 
@@ -195,7 +196,7 @@ static int run_job(int argc, char **argv)
 	int status;
 
 	packet_request_begin(&request.packet, argc);
-	request.compare.list = lab_array((size_t)argc, sizeof(char *));
+	request.compare.list = pm_xarray((size_t)argc, sizeof(char *));
 	status = read_request(argc, argv, &request);
 	if (status < 0)
 		status = job_run(&request,

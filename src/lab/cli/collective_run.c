@@ -2,8 +2,6 @@
 /* Plays a collective operation on circuits, for the command and for a program's rank. */
 #include "collective_events.h"
 
-#include <errno.h>
-
 uint32_t collective_num_rules(const struct collective_request *request)
 {
 	return request->ports.num + 2;
@@ -41,7 +39,7 @@ int collective_simulate(const struct collective_request *request,
 		.circuits = rule.ideal ? 0 : request->circuits,
 	};
 	bool turns = !rule.kept || rule.ports == 1;
-	struct pm_schedule *schedule = NULL;
+	struct pm_schedule *schedule;
 	struct pm_error err;
 	int rc;
 
@@ -49,13 +47,9 @@ int collective_simulate(const struct collective_request *request,
 		rc = pm_circuits_run_ring(request->processes, bytes, turns, &config,
 					  result, &err);
 	} else {
-		rc = pm_schedule_make(algorithm, request->processes, bytes, turns,
-				      &schedule, &err);
-		if (!rc)
-			rc = pm_circuits_run(schedule, &config, result, &err);
+		schedule = pm_schedule_make(algorithm, request->processes, bytes, turns);
+		rc = pm_circuits_run(schedule, &config, result, &err);
 		pm_schedule_free(schedule);
 	}
-	if (rc)
-		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
-	return EXIT_FINE;
+	return rc ? cli_fail(EXIT_USAGE, "%s", err.text) : EXIT_FINE;
 }

@@ -3,10 +3,11 @@
 #include "job.h"
 
 #include "json.h"
-#include "memory.h"
 #include "packet_jobs.h"
 #include "packet_trace.h"
 #include "text.h"
+
+#include <portmajor/memory/xalloc.h>
 
 #include <math.h>
 #include <unistd.h>
@@ -117,7 +118,7 @@ static int begin_job(struct job *job, const char *netlist)
 	const struct cli_failed *compare = &job->request->compare;
 	int status = read_fabric(job, netlist);
 
-	job->engines = lab_array((size_t)compare->num + 1, sizeof(*job->engines));
+	job->engines = pm_xarray((size_t)compare->num + 1, sizeof(*job->engines));
 	if (!status)
 		status = begin_engine(job, job->request->engine);
 	for (uint32_t i = 0; i < compare->num && !status; i++)
@@ -186,17 +187,13 @@ static int choose_time(struct job *job)
 static int run_failure(struct job *job, struct job_engine *engine)
 {
 	struct packet_run run = {0};
-	json_t *point;
 	int status;
 
 	engine->request.at = job->at;
-	status = packet_lab_mend(&engine->lab);
+	packet_lab_mend(&engine->lab);
+	status = run_engine(job, engine, true, &run);
 	if (!status)
-		status = run_engine(job, engine, true, &run);
-	if (!status)
-		status = packet_run_point(&engine->lab, &run, &point);
-	if (!status)
-		job_add_failure(engine, &run, point);
+		job_add_failure(engine, &run, packet_run_point(&engine->lab, &run));
 	packet_run_end(&run);
 	return status;
 }

@@ -2,14 +2,13 @@
 /* Runs jobs and collectives on the packet engine, and describes their results. */
 #include "packet_jobs.h"
 #include "json.h"
-#include "memory.h"
 #include "packet_trace.h"
 #include "text.h"
 
 #include <portmajor/base/random.h>
 #include <portmajor/lab/packet_paths.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <stdio.h>
 
 /* ---- Hosts of jobs ---- */
@@ -59,7 +58,7 @@ int packet_jobs_begin(struct packet_lab *lab)
 	if (jobs->hosts < 2)
 		return cli_fail(EXIT_USAGE, "--jobs %u: %u hosts are fewer than two each",
 				jobs->num, lab->scene.num_hosts);
-	jobs->order = lab_array(lab->scene.num_hosts, sizeof(*jobs->order));
+	jobs->order = pm_xarray(lab->scene.num_hosts, sizeof(*jobs->order));
 	if (!request->collective)
 		return EXIT_FINE;
 	status = begin_collective(lab);
@@ -85,12 +84,10 @@ static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 		.jobs = num,
 	};
 	struct pm_error err;
-	int rc = pm_calls_make(&config, calls, &err);
 
-	if (rc)
-		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE,
-				"--collective: %s", err.text);
-	return EXIT_FINE;
+	return pm_calls_make(&config, calls, &err)
+		       ? cli_fail(EXIT_USAGE, "--collective: %s", err.text)
+		       : EXIT_FINE;
 }
 
 static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t num,

@@ -2,9 +2,10 @@
 /* Prepares runs of the packet engine: patterns, rates and times. */
 #include "packet_lab.h"
 
-#include "memory.h"
 #include "packet_jobs.h"
 #include "text.h"
+
+#include <portmajor/memory/xalloc.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,8 +102,8 @@ static int configure_rates(struct packet_lab *lab)
 	lab->tick = GBPS_FS / (lab->request->gbps ? lab->request->gbps : PACKET_GBPS);
 	if (lab->request->gbps)
 		return EXIT_FINE;
-	lab->ticks = lab_array(fabric->num_ports, sizeof(*lab->ticks));
-	lab->host_ticks = lab_array(lab->scene.num_hosts, sizeof(*lab->host_ticks));
+	lab->ticks = pm_xarray(fabric->num_ports, sizeof(*lab->ticks));
+	lab->host_ticks = pm_xarray(lab->scene.num_hosts, sizeof(*lab->host_ticks));
 	if (pm_rates_find(fabric, lab->ticks, &lab->rates, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	if (lab->rates.num)
@@ -116,7 +117,7 @@ static void configure_sls(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
 
-	lab->sls = lab_array(lab->scene.num_hosts, 1);
+	lab->sls = pm_xarray(lab->scene.num_hosts, 1);
 	for (uint32_t h = 0; h < lab->scene.num_hosts; h++)
 		lab->sls[h] = request->sls[h % request->num_sls];
 }
@@ -294,7 +295,7 @@ static int begin_returns(struct packet_lab *lab)
 	if (scene->recording && scene->recording->num_active)
 		return cli_fail(EXIT_USAGE,
 				"--return-after: the recording has when cables return");
-	lab->returns = lab_array(scene->failed.num, sizeof(*lab->returns));
+	lab->returns = pm_xarray(scene->failed.num, sizeof(*lab->returns));
 	return EXIT_FINE;
 }
 
@@ -346,15 +347,13 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 	return status;
 }
 
-int packet_lab_mend(struct packet_lab *lab)
+void packet_lab_mend(struct packet_lab *lab)
 {
 	const struct scene_config config = scene_config_of(lab->request);
-	int status;
 
 	configure_engine(lab);
-	status = scene_mend(&lab->scene, &config, &lab->times);
+	scene_mend(&lab->scene, &config, &lab->times);
 	configure_engine(lab);
-	return status;
 }
 
 void packet_lab_end(struct packet_lab *lab)

@@ -16,9 +16,9 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 
 /*
  * Sets up the engine for the failure at the request's `at`, which may be set after
- * packet_lab_begin, and for the LFT Sets that follow. Call it once. An exit status.
+ * packet_lab_begin, and for the LFT Sets that follow. Call it once.
  */
-int packet_lab_mend(struct packet_lab *lab);
+void packet_lab_mend(struct packet_lab *lab);
 
 void packet_lab_end(struct packet_lab *lab);
 

@@ -43,19 +43,16 @@ static bool is_done(const struct packet_lab *lab, const struct packet_run *run)
 	return packet_request_closed(lab->request) && !pm_workload_left(run->workload);
 }
 
-static int run_through(struct packet_lab *lab, struct packet_run *run)
+static void run_through(struct packet_lab *lab, struct packet_run *run)
 {
 	const struct pm_packet_config *config = &lab->config;
 	uint64_t end = config->warmup + (uint64_t)config->batch * config->batches + 1;
-	struct pm_error err;
 
 	for (uint32_t piece = 1; piece <= PIECES && !is_done(lab, run); piece++) {
 		show_progress(lab, piece - 1);
-		if (pm_packet_run(run->packet, (uint32_t)(end * piece / PIECES), &err))
-			return cli_fail(EXIT_INPUT, "%s", err.text);
+		pm_packet_run(run->packet, (uint32_t)(end * piece / PIECES));
 	}
 	pm_packet_result(run->packet, &run->r);
-	return EXIT_FINE;
 }
 
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
@@ -63,7 +60,6 @@ int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *wo
 {
 	struct pm_packet_config config = *engine;
 	struct pm_error err;
-	int status;
 
 	*run = (struct packet_run){0};
 	if (pm_workload_new(workload, &run->workload, &err))
@@ -71,9 +67,9 @@ int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *wo
 	config.workload = run->workload;
 	if (pm_packet_new(&config, &run->packet, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	status = run_through(lab, run);
+	run_through(lab, run);
 	lab->done++;
-	return status;
+	return EXIT_FINE;
 }
 
 void packet_run_end(struct packet_run *run)

@@ -3,10 +3,11 @@
 #include "packet_scene.h"
 
 #include "lft_input.h"
-#include "memory.h"
+#include "output.h"
 #include "trace_check.h"
 
 #include <portmajor/base/textfile.h>
+#include <portmajor/memory/xalloc.h>
 
 /* ---- Hosts and tables ---- */
 
@@ -18,7 +19,7 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 	if (status)
 		return status;
 	scene->length = pm_routes_stride(scene->tables.routes);
-	scene->lfts = lab_array(fabric->num_switches, scene->length);
+	scene->lfts = pm_xarray(fabric->num_switches, scene->length);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(scene->lfts + (size_t)sw * scene->length,
 		       pm_routes_table(scene->tables.routes, sw), scene->length);
@@ -36,7 +37,7 @@ static void copy_lfts(struct scene *scene, const struct pm_lfts *lfts)
 	for (uint32_t i = 0; i < lfts->num_switches; i++)
 		if (lfts->switches[i].length > scene->length)
 			scene->length = lfts->switches[i].length;
-	scene->lfts = lab_array(fabric->num_switches, scene->length);
+	scene->lfts = pm_xarray(fabric->num_switches, scene->length);
 	memset(scene->lfts, PM_LFT_KEEP, (size_t)fabric->num_switches * scene->length);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
 		const struct pm_lft_switch *found =
@@ -76,9 +77,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	scene->length = scene->recording->length;
 	scene->lfts =
-		pm_copy(scene->recording->tables, fabric->num_switches, scene->length);
-	if (!scene->lfts)
-		cli_no_memory();
+		pm_xcopy(scene->recording->tables, fabric->num_switches, scene->length);
 	for (uint32_t h = 0; h < scene->num_hosts; h++) {
 		scene->hosts[h].lid = scene->recording->lid[scene->hosts[h].port];
 		if (!scene->hosts[h].lid)
@@ -98,10 +97,8 @@ static int recorded_failure(struct scene *scene, const struct scene_config *conf
 	if (config->failed->num)
 		return lab_trace_check(scene->fabric, &scene->failed, recording,
 				       config->sets);
-	scene->failed.list = pm_copy(recording->failed, recording->num_failed,
-				     sizeof(*recording->failed));
-	if (!scene->failed.list)
-		cli_no_memory();
+	scene->failed.list = pm_xcopy(recording->failed, recording->num_failed,
+				      sizeof(*recording->failed));
 	scene->failed.num = recording->num_failed;
 	return EXIT_FINE;
 }
@@ -113,7 +110,7 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 	if (!status && config->lfts)
 		status = file_tables(scene, config->lfts);
 	if (!status) {
-		scene->hosts = lab_array(scene->fabric->num_ports, sizeof(*scene->hosts));
+		scene->hosts = pm_xarray(scene->fabric->num_ports, sizeof(*scene->hosts));
 		scene->num_hosts = pm_packet_list_hosts(scene->fabric, scene->hosts);
 	}
 	if (!status && config->sets)
@@ -137,7 +134,7 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 /* ---- Failures ---- */
 
 /* Computes the plugin's recording; its time 0 is that of the first block. */
-static int compute_recording(struct scene *scene, const struct scene_config *config)
+static void compute_recording(struct scene *scene, const struct scene_config *config)
 {
 	const struct repair_config *repair = &config->repair;
 	const struct pm_lft_trace_config how = {
@@ -145,12 +142,9 @@ static int compute_recording(struct scene *scene, const struct scene_config *con
 		.connect_roots = config->fabric->connect_roots,
 		.mad_ns = repair->kind == REPAIR_ORDER ? repair->smp : 0,
 		.wire_smps = repair->wire_smps};
-	struct pm_error err;
 
-	if (pm_lft_trace_compute(scene->fabric, scene->tables.plan, &how,
-				 scene->failed.list, scene->failed.num, &scene->recording,
-				 &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+	scene->recording = pm_lft_trace_compute(scene->fabric, scene->tables.plan, &how,
+						scene->failed.list, scene->failed.num);
 	for (uint32_t i = 0; i < scene->recording->num; i++) {
 		struct pm_lft_trace_set *set = &scene->recording->set[i];
 
@@ -158,21 +152,15 @@ static int compute_recording(struct scene *scene, const struct scene_config *con
 		set->arrived += repair->after;
 		set->acked += repair->after;
 	}
-	return EXIT_FINE;
 }
 
-int scene_mend(struct scene *scene, const struct scene_config *config,
-	       const struct pm_replay_config *times)
+void scene_mend(struct scene *scene, const struct scene_config *config,
+		const struct pm_replay_config *times)
 {
-	struct pm_error err;
-	int status = EXIT_FINE;
-
 	if (config->repair.kind != REPAIR_NONE)
-		status = compute_recording(scene, config);
-	if (!status && scene->recording &&
-	    pm_replay_make(scene->recording, times, &scene->replay, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	return status;
+		compute_recording(scene, config);
+	if (scene->recording)
+		pm_replay_make(scene->recording, times, &scene->replay);
 }
 
 uint32_t scene_host(const struct scene *scene, const char *name)

@@ -48,9 +48,9 @@ struct scene_config {
 /* Reads a fabric, its tables, and failures; an exit status. */
 int scene_read(struct scene *scene, const char *path, const struct scene_config *config);
 
-/* Makes the Sets after the failure; an exit status. */
-int scene_mend(struct scene *scene, const struct scene_config *config,
-	       const struct pm_replay_config *times);
+/* Makes the Sets after the failure. */
+void scene_mend(struct scene *scene, const struct scene_config *config,
+		const struct pm_replay_config *times);
 
 /* The host with this name or label (pm_fabric_label); PM_NONE: none, or several. */
 uint32_t scene_host(const struct scene *scene, const char *name);

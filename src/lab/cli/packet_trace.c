@@ -2,7 +2,7 @@
 /* Makes hosts' messages from event lists. */
 #include "packet_trace.h"
 
-#include "memory.h"
+#include <portmajor/memory/xalloc.h>
 
 #define BLOCK 64
 
@@ -15,11 +15,11 @@ static void allocate_trace(struct packet_trace *trace)
 {
 	const struct pm_goal *goal = trace->goal;
 
-	trace->list = lab_array(goal->num, sizeof(*trace->list));
-	trace->starts = lab_array(goal->num, sizeof(*trace->starts));
-	trace->delays = lab_array(goal->num, sizeof(*trace->delays));
-	trace->before = lab_array(goal->num_waits, sizeof(*trace->before));
-	trace->after = lab_array(goal->num_waits, sizeof(*trace->after));
+	trace->list = pm_xarray(goal->num, sizeof(*trace->list));
+	trace->starts = pm_xarray(goal->num, sizeof(*trace->starts));
+	trace->delays = pm_xarray(goal->num, sizeof(*trace->delays));
+	trace->before = pm_xarray(goal->num_waits, sizeof(*trace->before));
+	trace->after = pm_xarray(goal->num_waits, sizeof(*trace->after));
 }
 
 static void convert(const struct packet_lab *lab, struct packet_trace *trace)
@@ -50,7 +50,7 @@ static void convert(const struct packet_lab *lab, struct packet_trace *trace)
 
 int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **result)
 {
-	struct packet_trace *trace = lab_array(1, sizeof(*trace));
+	struct packet_trace *trace = pm_xarray(1, sizeof(*trace));
 	struct pm_error err;
 
 	*result = trace;

@@ -2,8 +2,10 @@
 /* Finds the traces of LFT Sets in the package. */
 #include "recordings.h"
 
-#include "memory.h"
+#include "output.h"
 #include "text.h"
+
+#include <portmajor/memory/xalloc.h>
 
 #include <dirent.h>
 #include <limits.h>
@@ -151,8 +153,8 @@ static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t
 static int check_recording(const char *path, const struct pm_fabric *fabric,
 			   const struct pm_ports *ports, bool *same)
 {
-	uint8_t *wanted = lab_array(fabric->num_ports, 1);
-	uint8_t *there = lab_array(fabric->num_ports, 1);
+	uint8_t *wanted = pm_xarray(fabric->num_ports, 1);
+	uint8_t *there = pm_xarray(fabric->num_ports, 1);
 	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	int status = EXIT_FINE;

@@ -4,7 +4,6 @@
  * engines: before a failure, and after the last LFT Set.
  */
 #include "share_repaired.h"
-#include "memory.h"
 #include "progress_steps.h"
 #include "text.h"
 #include "write.h"
@@ -14,6 +13,7 @@
 #include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/packet_paths.h>
 #include <portmajor/lab/rates.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -143,14 +143,12 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 		.leaf = scene->leaf,
 	};
 	struct pm_throughput throughput;
-	struct pm_error err;
 
 	list_senders(scene, fabric, trace->lid);
 	if (scene->num_hosts < 2)
 		return cli_fail(EXIT_INPUT, "there are less than 2 hosts with LIDs");
 	config.of.num_hosts = scene->num_hosts;
-	if (pm_throughput_find(&config, &throughput, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+	pm_throughput_find(&config, &throughput);
 	*found = throughput_json(scene, &throughput);
 	return EXIT_FINE;
 }
@@ -166,7 +164,7 @@ static void reset_tables(struct pm_lft_trace *trace)
 static void write_sets(struct pm_lft_trace *trace)
 {
 	bool is_reset = false;
-	struct pm_lft_trace_arrival *list = lab_array(trace->num, sizeof(*list));
+	struct pm_lft_trace_arrival *list = pm_xarray(trace->num, sizeof(*list));
 	uint32_t num = pm_lft_trace_arrivals(trace, list);
 
 	for (uint32_t i = 0; i < num; i++) {
@@ -189,10 +187,8 @@ static void write_sets(struct pm_lft_trace *trace)
 static void cut_links(const struct pm_lft_trace *trace, struct pm_fabric *fabric,
 		      struct pm_pool *pool)
 {
-	uint8_t *returns = pm_pool_array(pool, fabric->num_ports, 1);
+	uint8_t *returns = pm_pool_xarray(pool, fabric->num_ports, 1);
 
-	if (!returns)
-		cli_no_memory();
 	for (uint32_t i = 0; i < trace->num_active; i++) {
 		returns[trace->active[i].port] = 1;
 		returns[fabric->ports[trace->active[i].port].peer] = 1;
@@ -211,7 +207,7 @@ static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
 	int status;
 
 	if (!broken)
-		cli_no_memory();
+		pm_no_memory();
 	status = find_throughput(scene, scene->fabric, trace, &before);
 	write_sets(trace);
 	cut_links(trace, broken, &scene->pool);
@@ -232,10 +228,8 @@ static int check_failed(struct scene *scene, const struct pm_lft_trace *trace,
 			const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
-	uint8_t *failed = pm_pool_array(&scene->pool, fabric->num_ports, 1);
+	uint8_t *failed = pm_pool_xarray(&scene->pool, fabric->num_ports, 1);
 
-	if (!failed)
-		cli_no_memory();
 	for (uint32_t i = 0; i < trace->num_failed; i++) {
 		uint32_t peer = fabric->ports[trace->failed[i]].peer;
 
@@ -277,18 +271,17 @@ static int begin_scene(struct scene *scene, const char *path)
 {
 	int status = cli_fabric_read(path, scene->request->fabric, &scene->fabric);
 	uint32_t ports = status ? 0 : scene->fabric->num_ports;
-	uint16_t *ticks = pm_pool_array(&scene->pool, ports, sizeof(*ticks));
+	uint16_t *ticks = pm_pool_xarray(&scene->pool, ports, sizeof(*ticks));
 	struct pm_rates rates;
 	struct pm_error err;
 
 	if (status)
 		return status;
-	scene->room = pm_pool_array(&scene->pool, ports, sizeof(*scene->room));
-	scene->hosts = pm_pool_array(&scene->pool, ports, sizeof(*scene->hosts));
-	scene->port = pm_pool_array(&scene->pool, ports, sizeof(*scene->port));
-	scene->leaf = pm_pool_array(&scene->pool, ports, sizeof(*scene->leaf));
-	if (pm_pool_check(&scene->pool, &err) ||
-	    pm_rates_find(scene->fabric, ticks, &rates, &err))
+	scene->room = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->room));
+	scene->hosts = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->hosts));
+	scene->port = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->port));
+	scene->leaf = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->leaf));
+	if (pm_rates_find(scene->fabric, ticks, &rates, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	for (uint32_t i = 0; i < ports; i++)
 		scene->room[i] = 1. / ticks[i];

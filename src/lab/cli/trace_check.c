@@ -2,9 +2,10 @@
 /* Checks whether an LFT trace is of the failure that options name. */
 #include "trace_check.h"
 
-#include "memory.h"
+#include "output.h"
 
 #include <portmajor/base/textfile.h>
+#include <portmajor/memory/xalloc.h>
 
 /* failed[port] has both ends of the links that should fail. */
 static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
@@ -32,7 +33,7 @@ static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path)
 {
-	uint8_t *failed = lab_array(fabric->num_ports, 1);
+	uint8_t *failed = pm_xarray(fabric->num_ports, 1);
 	int status;
 
 	for (uint32_t i = 0; i < ports->num; i++) {

@@ -4,7 +4,6 @@
  * last LFT Set, by LFT traces.
  */
 #include "failure_options.h"
-#include "memory.h"
 #include "outfile.h"
 #include "planned_tables.h"
 #include "text.h"
@@ -15,6 +14,7 @@
 
 #include <portmajor/base/textfile.h>
 #include <portmajor/lab/outage.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <limits.h>
 #include <stdio.h>
@@ -208,17 +208,12 @@ static int add_recording(struct scene *scene, const char *path,
 {
 	struct pm_mixture mixture;
 	struct pm_outage outage;
-	struct pm_error err;
 	json_t *object;
 
-	if (pm_outage_follow(scene->fabric, trace, &outage, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+	pm_outage_follow(scene->fabric, trace, &outage);
 	object = recording_json(path, trace, &outage);
 	free(outage.curve);
-	if (pm_mixture_follow(scene->fabric, trace, &mixture, &err)) {
-		json_decref(object);
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	}
+	pm_mixture_follow(scene->fabric, trace, &mixture);
 	json_object_set_new(object, "mixture",
 			    traffic_mixture_json(scene->fabric, trace, &mixture));
 	pm_mixture_free(&mixture);
@@ -267,16 +262,14 @@ static int compute_recording(struct scene *scene, const struct request *request,
 						     request->fabric.connect_roots,
 					     .mad_ns = (uint64_t)request->mad_us * 1000,
 					     .wire_smps = request->wire_smps};
-	struct pm_lft_trace *trace = NULL;
-	struct pm_error err;
+	struct pm_lft_trace *trace;
 	int status = cli_tables_sm(scene->fabric, request->sm, &config.sm);
 
-	if (!status &&
-	    pm_lft_trace_compute(scene->fabric, scene->plan, &config, scene->ports.list,
-				 scene->ports.num, &trace, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	if (!status)
-		status = add_recording(scene, NULL, trace, list);
+	if (status)
+		return status;
+	trace = pm_lft_trace_compute(scene->fabric, scene->plan, &config,
+				     scene->ports.list, scene->ports.num);
+	status = add_recording(scene, NULL, trace, list);
 	if (!status)
 		status = write_recording(scene, request, trace);
 	pm_lft_trace_free(trace);
@@ -398,8 +391,8 @@ static int read_options(int argc, char **argv, struct request *request)
 int traffic_cutoff(int argc, char **argv)
 {
 	struct request request = {
-		.failed.list = lab_array((size_t)argc, sizeof(char *)),
-		.compare.list = lab_array((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
+		.compare.list = pm_xarray((size_t)argc, sizeof(char *)),
 		.mad_us = NOT_GIVEN,
 		.wire_smps = NOT_GIVEN,
 	};

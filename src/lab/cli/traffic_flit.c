@@ -3,7 +3,6 @@
 #include "json.h"
 #include "lft_input.h"
 #include "lists.h"
-#include "memory.h"
 #include "progress_steps.h"
 #include "planned_tables.h"
 #include "traffic.h"
@@ -11,8 +10,8 @@
 #include "traffic_shard.h"
 
 #include <portmajor/base/hash.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +65,6 @@ static int build_net(const struct flit_request *request, struct pm_flit_net **ne
 				"--topology %s: not torus:XxY, mesh:SWITCHESxNODES, "
 				"chain:CABLES or tree:KxN",
 				text);
-	if (rc == -ENOMEM)
-		return cli_fail(EXIT_INPUT, "%s", err.text);
 	return rc ? cli_fail(EXIT_USAGE, "--topology %s: %s", text, err.text) : EXIT_FINE;
 }
 
@@ -113,28 +110,21 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 	struct pm_flit_config config = request->config;
 	struct pm_flit *flit = NULL;
 	struct pm_error err;
-	int rc;
 
 	config.length = run->length;
 	config.load = run->load;
 	config.seed = run->seed;
-	rc = pm_flit_new(net, &config, &flit, &err);
-	if (rc == -EINVAL)
+	if (pm_flit_new(net, &config, &flit, &err))
 		return cli_fail(EXIT_USAGE, "%s", err.text);
-	if (!rc)
-		rc = pm_flit_run(flit, request->warm_up, &err);
-	if (!rc) {
-		pm_flit_measure(flit);
-		rc = pm_flit_run(flit, request->cycles, &err);
-	}
-	if (!rc) {
-		pm_flit_result(flit, &run->result);
-		run->count = pm_flit_count(flit);
-		run->deadlock = *pm_flit_deadlock(flit);
-		*runs = pm_json_append(*runs, flit_run_json(net, run));
-	}
+	pm_flit_run(flit, request->warm_up);
+	pm_flit_measure(flit);
+	pm_flit_run(flit, request->cycles);
+	pm_flit_result(flit, &run->result);
+	run->count = pm_flit_count(flit);
+	run->deadlock = *pm_flit_deadlock(flit);
+	*runs = pm_json_append(*runs, flit_run_json(net, run));
 	pm_flit_free(flit);
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+	return EXIT_FINE;
 }
 
 static uint32_t count_runs(const struct flit_request *request)
@@ -555,8 +545,8 @@ int traffic_flit(int argc, char **argv)
 			   .buffer = 128,
 			   .vcs = 16,
 			   .reads = 1},
-		.lengths = {lab_array(FLIT_MAX_POINTS, sizeof(uint32_t)), 1},
-		.loads = {lab_array(FLIT_MAX_POINTS, sizeof(uint32_t)), 10},
+		.lengths = {pm_xarray(FLIT_MAX_POINTS, sizeof(uint32_t)), 1},
+		.loads = {pm_xarray(FLIT_MAX_POINTS, sizeof(uint32_t)), 10},
 		.warm_up = 20000,
 		.cycles = 60000,
 		.seeds = 3,

@@ -22,12 +22,9 @@ static double cpu_seconds(void)
 static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
-	json_t *object;
-	int status = packet_run_point(lab, run, &object);
+	json_t *object = packet_run_point(lab, run);
+	int status = packet_jobs_add(lab, run, object);
 
-	if (status)
-		return status;
-	status = packet_jobs_add(lab, run, object);
 	if (lab->request->timing)
 		json_object_set_new(object, "cpu_seconds",
 				    json_real(cpu_seconds() - before));
@@ -145,10 +142,10 @@ static int run_lab(struct packet_lab *lab, struct packet_request *request,
 {
 	int status = packet_lab_begin(lab, request, path);
 
-	if (!status)
-		status = packet_lab_mend(lab);
-	if (!status)
+	if (!status) {
+		packet_lab_mend(lab);
 		status = run_points(lab, points);
+	}
 	if (!status)
 		*object = json_pack("{s:o, s:o}", "settings", packet_settings_json(lab),
 				    "no_path", no_path_json(lab));

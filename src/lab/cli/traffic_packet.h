@@ -125,10 +125,9 @@ json_t *packet_settings_json(const struct packet_lab *lab);
 json_t *traffic_replay_json(const struct packet_lab *lab);
 void traffic_replay_print(const json_t *settings);
 
-/* Describes a run with lab->workload, and its deadlocks; an exit status. */
+/* Describes a run with lab->workload, and its deadlocks. */
 struct packet_run;
-int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
-		     json_t **point);
+json_t *packet_run_point(const struct packet_lab *lab, struct packet_run *run);
 
 /* Whether any of these runs has findings. */
 bool packet_has_findings(const json_t *points);

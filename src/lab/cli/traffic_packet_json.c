@@ -218,7 +218,7 @@ static json_t *latency_json(const struct packet_lab *lab,
 			 packet_us_json(lab, r->messages, (double)r->slowest));
 }
 
-static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int num)
+static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, uint32_t num)
 {
 	json_t *list = json_array();
 
@@ -226,7 +226,7 @@ static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int
 		json_decref(list);
 		return json_null();
 	}
-	for (int i = 0; i < num && i < PM_PACKET_LOOP; i++)
+	for (uint32_t i = 0; i < num && i < PM_PACKET_LOOP; i++)
 		list = pm_json_append(list, cli_link_json(lab->scene.fabric, loop[i]));
 	return list;
 }
@@ -252,13 +252,13 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 					"lasts", found->end == run->r.now, "hosts",
 					(json_int_t)found->hosts, "length",
 					(json_int_t)found->length, "links",
-					loop_json(lab, found->loop, (int)found->length)));
+					loop_json(lab, found->loop, found->length)));
 	}
 	return list;
 }
 
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
-			     const uint32_t *loop, int num)
+			     const uint32_t *loop, uint32_t num)
 {
 	bool closed = packet_request_closed(lab->request);
 	bool left = pm_workload_left(run->workload);
@@ -286,7 +286,7 @@ static json_t *done_json(const struct packet_lab *lab, const struct packet_run *
 
 /* loop: `num` ports with packets that wait for each other. */
 static json_t *point_json(const struct packet_lab *lab, const struct packet_run *run,
-			  const uint32_t *loop, int num)
+			  const uint32_t *loop, uint32_t num)
 {
 	const struct pm_packet_result *r = &run->r;
 	uint32_t load = lab->workload.load;
@@ -317,17 +317,13 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 	});
 }
 
-int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)
+json_t *packet_run_point(const struct packet_lab *lab, struct packet_run *run)
 {
 	uint32_t loop[PM_PACKET_LOOP];
-	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, loop, PM_PACKET_LOOP, &err);
+	uint32_t num = pm_packet_stuck(run->packet, loop, PM_PACKET_LOOP);
 
-	if (num < 0 ||
-	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	*point = point_json(lab, run, loop, num);
-	return EXIT_FINE;
+	run->num_deadlocks = pm_packet_deadlocks(run->packet, &run->deadlocks);
+	return point_json(lab, run, loop, num);
 }
 
 /* ---- Text ---- */

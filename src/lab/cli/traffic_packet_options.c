@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options of the packet engine. */
 #include "lists.h"
-#include "memory.h"
 #include "traffic.h"
 #include "traffic_packet.h"
+
+#include <portmajor/memory/xalloc.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -479,8 +480,8 @@ int packet_request_check(struct packet_request *request)
 void packet_request_begin(struct packet_request *request, int argc)
 {
 	*request = (struct packet_request){
-		.failed.list = lab_array((size_t)argc, sizeof(char *)),
-		.compare.list = lab_array((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
+		.compare.list = pm_xarray((size_t)argc, sizeof(char *)),
 		.repair.wire_smps = 4,
 		.pattern = PM_PATTERNS,
 		.jobs = 1,

@@ -6,7 +6,6 @@
  * (share_repaired.c).
  */
 #include "lists.h"
-#include "memory.h"
 #include "no_path_finding.h"
 #include "planned_tables.h"
 #include "share_repaired.h"
@@ -18,6 +17,7 @@
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/packet_paths.h>
 #include <portmajor/lab/rates.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,9 +174,9 @@ static int fail_sharing(const struct pm_error *err)
 	return cli_fail(EXIT_INPUT, "%s", err->text);
 }
 
-static int bisect(struct scene *scene, pm_packet_path *path,
-		  const struct pm_packet_paths *paths, const char *kind,
-		  json_t **networks)
+static void bisect(struct scene *scene, pm_packet_path *path,
+		   const struct pm_packet_paths *paths, const char *kind,
+		   json_t **networks)
 {
 	const struct pm_bisection_config config = {
 		.path = path,
@@ -190,30 +190,24 @@ static int bisect(struct scene *scene, pm_packet_path *path,
 		.about = &scene->steps,
 	};
 	struct pm_bisection found;
-	struct pm_error err;
 
-	if (pm_bisection_find(&config, &found, &err))
-		return fail_sharing(&err);
+	pm_bisection_find(&config, &found);
 	*networks = pm_json_append(
 		*networks,
 		network_json(scene, kind, !strcmp(kind, "vlan") ? paths->vlans->num : 0,
 			     &found));
-	return EXIT_FINE;
 }
 
 /* Assigns hosts to VLANs; after a failure, as the plan does then. */
-static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
-		      struct pm_vlan_table *table)
+static void assignment(const struct scene *scene, const struct pm_vlans *vlans,
+		       struct pm_vlan_table *table)
 {
 	struct pm_vlan_assignment assigned;
-	struct pm_error err;
 
-	table->host = lab_array(vlans->num_hosts, sizeof(*table->host));
-	if (pm_vlans_assign(vlans, NULL, table, &assigned, &err) ||
-	    (scene->request->failed.num &&
-	     pm_vlans_fail(vlans, scene->cut, table, &assigned, &err)))
-		return fail_sharing(&err);
-	return EXIT_FINE;
+	table->host = pm_xarray(vlans->num_hosts, sizeof(*table->host));
+	pm_vlans_assign(vlans, NULL, table, &assigned);
+	if (scene->request->failed.num)
+		pm_vlans_fail(vlans, scene->cut, table, &assigned);
 }
 
 /* Makes at most so many VLANs; with `tree`, one of them for all hosts. */
@@ -230,45 +224,39 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 		.broadcast = tree,
 	};
 	struct pm_error err;
-	int status = EXIT_FINE;
 
 	if (pm_vlans_make(scene->fabric, &scene->tables.plan->tree, limit, &vlans, &err))
-		status = fail_sharing(&err);
-	if (!status)
-		status = assignment(scene, &vlans, &table);
+		return fail_sharing(&err);
+	assignment(scene, &vlans, &table);
 	scene->needed = vlans.needed;
-	if (!status)
-		status = bisect(scene, pm_packet_path_by_vlan, &paths,
-				tree ? "tree" : "vlan", networks);
+	bisect(scene, pm_packet_path_by_vlan, &paths, tree ? "tree" : "vlan", networks);
 	free(table.host);
 	pm_vlans_free(&vlans);
-	return status;
+	return EXIT_FINE;
 }
 
-static int bisect_flat(struct scene *scene, json_t **networks)
+static void bisect_flat(struct scene *scene, json_t **networks)
 {
 	const struct pm_packet_paths paths = {.fabric = scene->broken,
 					      .hosts = scene->hosts};
 
-	return bisect(scene, pm_packet_path_flat, &paths, "flat", networks);
+	bisect(scene, pm_packet_path_flat, &paths, "flat", networks);
 }
 
-static int bisect_tables(struct scene *scene, json_t **networks)
+static void bisect_tables(struct scene *scene, json_t **networks)
 {
 	const struct pm_fabric *fabric = scene->broken;
 	uint32_t length = pm_routes_stride(scene->tables.routes);
-	uint8_t *lfts = lab_array(fabric->num_switches, length);
+	uint8_t *lfts = pm_xarray(fabric->num_switches, length);
 	const struct pm_packet_paths paths = {
 		.fabric = fabric, .hosts = scene->hosts, .lfts = lfts, .length = length};
-	int status;
 
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(lfts + (size_t)sw * length,
 		       pm_routes_table(scene->tables.routes, sw), length);
-	status = bisect(scene, pm_packet_path_by_lfts, &paths, "tables", networks);
+	bisect(scene, pm_packet_path_by_lfts, &paths, "tables", networks);
 	pm_packet_no_path(&paths, scene->num_hosts, &scene->no_path);
 	free(lfts);
-	return status;
 }
 
 static int bisect_all(struct scene *scene, json_t **networks)
@@ -280,15 +268,14 @@ static int bisect_all(struct scene *scene, json_t **networks)
 	/* a flat switch, a spanning tree, VLANs' and InfiniBand's */
 	lab_steps_begin(&scene->steps, (3 + (vlans->num ? vlans->num : 1)) * pairings,
 			scene->request->output.quiet);
-	status = bisect_flat(scene, networks);
-	if (!status)
-		status = bisect_vlans(scene, PM_VLAN_MAX, true, networks);
+	bisect_flat(scene, networks);
+	status = bisect_vlans(scene, PM_VLAN_MAX, true, networks);
 	for (uint32_t i = 0; i < vlans->num && !status; i++)
 		status = bisect_vlans(scene, vlans->values[i], false, networks);
 	if (!vlans->num && !status)
 		status = bisect_vlans(scene, PM_VLAN_MAX, false, networks);
 	if (!status)
-		status = bisect_tables(scene, networks);
+		bisect_tables(scene, networks);
 	lab_steps_end(&scene->steps);
 	return status;
 }
@@ -321,16 +308,15 @@ static int find_room(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;
 	uint32_t ports = fabric->num_ports;
-	uint16_t *ticks = pm_pool_array(&scene->pool, ports, sizeof(*ticks));
+	uint16_t *ticks = pm_pool_xarray(&scene->pool, ports, sizeof(*ticks));
 	struct pm_rates rates;
 	struct pm_error err;
 
-	scene->cut = pm_pool_array(&scene->pool, ports, 1);
-	scene->room = pm_pool_array(&scene->pool, ports, sizeof(*scene->room));
-	scene->hosts = pm_pool_array(&scene->pool, ports, sizeof(*scene->hosts));
-	scene->index = pm_pool_array(&scene->pool, ports, sizeof(*scene->index));
-	if (pm_pool_check(&scene->pool, &err) ||
-	    pm_rates_find(fabric, ticks, &rates, &err))
+	scene->cut = pm_pool_xarray(&scene->pool, ports, 1);
+	scene->room = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->room));
+	scene->hosts = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->hosts));
+	scene->index = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->index));
+	if (pm_rates_find(fabric, ticks, &rates, &err))
 		return fail_sharing(&err);
 	for (uint32_t i = 0; i < ports; i++) {
 		scene->cut[i] = fabric->ports[i].peer != scene->broken->ports[i].peer;
@@ -474,8 +460,8 @@ static int run_bisection(const char *path, struct request *request)
 int traffic_share(int argc, char **argv)
 {
 	struct request request = {
-		.failed.list = lab_array((size_t)argc, sizeof(char *)),
-		.compare.list = lab_array((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
+		.compare.list = pm_xarray((size_t)argc, sizeof(char *)),
 		.shifts = NOT_GIVEN,
 		.permutations = NOT_GIVEN,
 		.seed = 1,

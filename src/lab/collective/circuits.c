@@ -5,10 +5,10 @@
  * take the first in this order. All groups before it are done, so both its ends have
  * begun its group; and a group of several steps has room for all of its circuits.
  */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/circuits.h>
 #include <portmajor/lab/event_queue.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -328,22 +328,20 @@ static void list_messages(struct run *run)
 	}
 }
 
-static int make_circuits_room(struct run *run, struct partners *partners,
-			      struct pm_error *err)
+static void make_circuits_room(struct run *run, struct partners *partners)
 {
 	size_t num = run->schedule->num, processes = run->schedule->processes;
 	struct pm_pool *pool = &run->pool;
 
-	run->group_of = pm_pool_array(pool, run->schedule->steps, sizeof(uint32_t));
-	run->circuit_of = pm_pool_array(pool, num, sizeof(uint32_t));
-	run->through = pm_pool_array(pool, num, sizeof(bool));
-	run->circuits = pm_pool_array(pool, num, sizeof(struct circuit));
-	run->processes = pm_pool_array(pool, processes, sizeof(struct process));
-	run->own = pm_pool_array(pool, 2 * num, sizeof(uint32_t));
-	partners->num = pm_pool_array(pool, processes, sizeof(uint32_t));
+	run->group_of = pm_pool_xarray(pool, run->schedule->steps, sizeof(uint32_t));
+	run->circuit_of = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	run->through = pm_pool_xarray(pool, num, sizeof(bool));
+	run->circuits = pm_pool_xarray(pool, num, sizeof(struct circuit));
+	run->processes = pm_pool_xarray(pool, processes, sizeof(struct process));
+	run->own = pm_pool_xarray(pool, 2 * num, sizeof(uint32_t));
+	partners->num = pm_pool_xarray(pool, processes, sizeof(uint32_t));
 	partners->circuit =
-		pm_pool_array(pool, processes * run->config->ports, sizeof(uint32_t));
-	return pm_pool_check(pool, err);
+		pm_pool_xarray(pool, processes * run->config->ports, sizeof(uint32_t));
 }
 
 static bool is_cost(double seconds)
@@ -376,18 +374,16 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 	struct partners partners;
 	int rc = check_schedule(schedule, config, err);
 
-	if (!rc)
-		rc = make_circuits_room(&run, &partners, err);
-	if (!rc)
+	if (!rc) {
+		make_circuits_room(&run, &partners);
 		rc = make_groups(&run, &partners, err);
+	}
 	if (!rc) {
 		run.alpha = (uint64_t)(config->costs.alpha * TICKS + 0.5);
 		run.gamma = (uint64_t)(config->costs.gamma * TICKS + 0.5);
 		list_messages(&run);
 		play(&run);
 	}
-	if (!rc && run.events.no_memory)
-		rc = pm_error_no_memory(err);
 	if (!rc && run.events.out_of_range)
 		rc = pm_error_set(err, -ERANGE, "it takes more than 18,000 seconds");
 	if (!rc)
@@ -401,12 +397,11 @@ int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool turns,
 			 const struct pm_circuits_config *config,
 			 struct pm_circuits_result *result, struct pm_error *err)
 {
-	struct pm_schedule *schedule = NULL;
-	int rc = pm_schedule_make_four(processes, bytes, turns, &schedule, err);
+	struct pm_schedule *schedule = pm_schedule_make_four(processes, bytes, turns);
+	int rc;
 
 	assert(!config->circuits);
-	if (!rc)
-		rc = pm_circuits_run(schedule, config, result, err);
+	rc = pm_circuits_run(schedule, config, result, err);
 	pm_schedule_free(schedule);
 	if (rc)
 		return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Makes schedules of collective operations, and computes their times by equations. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/lab/collective.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -137,41 +137,32 @@ static void add_binomial(struct pm_schedule *schedule)
 			add_transfer(schedule, step, from, from + (1U << step), num);
 }
 
-/* Makes a schedule without messages; NULL: out of memory. */
+/* Makes a schedule without messages. */
 static struct pm_schedule *new_schedule(uint32_t processes, uint32_t parts,
 					uint64_t bytes, size_t messages)
 {
-	struct pm_schedule *schedule = calloc(1, sizeof(*schedule));
+	struct pm_schedule *schedule = pm_xarray(1, sizeof(*schedule));
 
-	if (!schedule)
-		return NULL;
 	*schedule = (struct pm_schedule){
 		.processes = processes,
 		.parts = parts,
 		.bytes = bytes,
-		.messages = pm_array(messages, sizeof(*schedule->messages)),
+		.messages = pm_xarray(messages, sizeof(*schedule->messages)),
 	};
-	if (schedule->messages)
-		return schedule;
-	free(schedule);
-	return NULL;
+	return schedule;
 }
 
-int pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns,
-			  struct pm_schedule **result, struct pm_error *err)
+struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns)
 {
 	struct pm_schedule *schedule =
 		new_schedule(4, processes, bytes, (size_t)4 * (processes - 1));
 
-	if (!schedule)
-		return pm_error_no_memory(err);
 	add_ring(schedule, turns);
-	*result = schedule;
-	return 0;
+	return schedule;
 }
 
-int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
-		     bool turns, struct pm_schedule **result, struct pm_error *err)
+struct pm_schedule *pm_schedule_make(enum pm_collective algorithm, uint32_t processes,
+				     uint64_t bytes, bool turns)
 {
 	struct pm_schedule *schedule;
 	size_t num = processes - 1;
@@ -181,8 +172,6 @@ int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t 
 	else if (algorithm == PM_COLLECTIVE_DOUBLING)
 		num = (size_t)processes * log2_of(processes);
 	schedule = new_schedule(processes, processes, bytes, num);
-	if (!schedule)
-		return pm_error_no_memory(err);
 	switch (algorithm) {
 	case PM_COLLECTIVE_LINEAR:
 		add_linear(schedule);
@@ -196,8 +185,7 @@ int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t 
 	default:
 		add_binomial(schedule);
 	}
-	*result = schedule;
-	return 0;
+	return schedule;
 }
 
 void pm_schedule_free(struct pm_schedule *schedule)

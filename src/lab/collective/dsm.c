@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Simulates shared memory over datagrams, and finds its times. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/dsm.h>
 #include <portmajor/lab/event_queue.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -104,10 +104,7 @@ static void send_bytes(struct run *run, uint32_t from, struct message message,
 	uint32_t header = header_of(&message), data = PM_DSM_PACKET - header;
 	uint64_t ready = 0;
 
-	if (pm_grow(&run->messages, &run->room, run->num_messages + 1, sizeof(message))) {
-		run->events.no_memory = true;
-		return;
-	}
+	pm_xgrow(&run->messages, &run->room, run->num_messages + 1, sizeof(message));
 	message.packets = bytes ? (bytes + data - 1) / data : 1;
 	message.on_link = message.packets;
 	message.last = bytes - (message.packets - 1) * data + header;
@@ -292,14 +289,13 @@ static int begin_run(struct run *run, const struct pm_dsm_config *config, uint32
 	*run = (struct run){.config = config};
 	if (rc)
 		return rc;
-	run->nodes = pm_pool_array(&run->pool, config->nodes, sizeof(*run->nodes));
+	run->nodes = pm_pool_xarray(&run->pool, config->nodes, sizeof(*run->nodes));
 	/* at most two for each node */
-	run->requests = pm_pool_array(&run->pool, 2 * (size_t)config->nodes,
-				      sizeof(*run->requests));
-	rc = pm_pool_check(&run->pool, err);
-	for (uint32_t i = 0; !rc && i < config->nodes; i++)
+	run->requests = pm_pool_xarray(&run->pool, 2 * (size_t)config->nodes,
+				       sizeof(*run->requests));
+	for (uint32_t i = 0; i < config->nodes; i++)
 		run->nodes[i].posted = config->posted;
-	return rc;
+	return 0;
 }
 
 static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t pages)
@@ -322,8 +318,6 @@ static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
 			request(run, a);
 	if (!rc)
 		play(run);
-	if (!rc && run->events.no_memory)
-		rc = pm_error_no_memory(err);
 	if (!rc && run->events.out_of_range)
 		rc = pm_error_set(err, -ERANGE, "it takes more than 50 days");
 	if (!rc)

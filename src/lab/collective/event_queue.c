@@ -2,8 +2,8 @@
 /*
  * A binary heap of events: the children of event i are 2i + 1 and 2i + 2, none earlier.
  */
-#include <portmajor/base/alloc.h>
 #include <portmajor/lab/event_queue.h>
+#include <portmajor/memory/xalloc.h>
 
 static bool is_before(const struct pm_event *a, const struct pm_event *b)
 {
@@ -20,10 +20,7 @@ void pm_event_queue_add(struct pm_event_queue *events, uint64_t delay, uint32_t 
 		events->out_of_range = true;
 		return;
 	}
-	if (pm_grow(&events->heap, &events->room, events->num + 1, sizeof(event))) {
-		events->no_memory = true;
-		return;
-	}
+	pm_xgrow(&events->heap, &events->room, events->num + 1, sizeof(event));
 	events->num++;
 	while (at && is_before(&event, &events->heap[(at - 1) / 2])) {
 		events->heap[at] = events->heap[(at - 1) / 2];
@@ -37,7 +34,7 @@ bool pm_event_queue_take(struct pm_event_queue *events, struct pm_event *event)
 	struct pm_event *heap = events->heap, last;
 	uint32_t at = 0;
 
-	if (!events->num || events->no_memory || events->out_of_range)
+	if (!events->num || events->out_of_range)
 		return false;
 	*event = heap[0];
 	events->now = event->time;

@@ -8,8 +8,8 @@
 #include <portmajor/base/bits.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,45 +160,36 @@ static void count(struct pm_cutoff *cutoff)
 	}
 }
 
-int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
-		  const uint8_t *tables, uint32_t length,
-		  const struct pm_cutoff_lid *lids, uint32_t num_lids,
-		  struct pm_cutoff **result, struct pm_error *err)
+struct pm_cutoff *pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
+				const uint8_t *tables, uint32_t length,
+				const struct pm_cutoff_lid *lids, uint32_t num_lids)
 {
-	struct pm_cutoff *cutoff = calloc(1, sizeof(*cutoff));
+	struct pm_cutoff *cutoff = pm_xarray(1, sizeof(*cutoff));
 	uint32_t num = fabric->num_switches;
-	struct pm_pool *pool;
+	struct pm_pool *pool = &cutoff->pool;
 
-	if (!cutoff)
-		return pm_error_no_memory(err);
-	pool = &cutoff->pool;
 	cutoff->fabric = fabric;
 	cutoff->length = length;
 	cutoff->num_lids = num_lids;
 	cutoff->words = pm_bits_words(num);
-	cutoff->usable = pm_pool_copy(pool, usable, fabric->num_ports, 1);
-	cutoff->counted = pm_pool_copy(pool, usable, fabric->num_ports, 1);
-	cutoff->tables = pm_pool_copy(pool, tables, num, length);
-	cutoff->lids = pm_pool_copy(pool, lids, num_lids, sizeof(*lids));
-	cutoff->by_lid = pm_pool_array(pool, length, sizeof(uint32_t));
-	cutoff->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	cutoff->usable = pm_pool_xcopy(pool, usable, fabric->num_ports, 1);
+	cutoff->counted = pm_pool_xcopy(pool, usable, fabric->num_ports, 1);
+	cutoff->tables = pm_pool_xcopy(pool, tables, num, length);
+	cutoff->lids = pm_pool_xcopy(pool, lids, num_lids, sizeof(*lids));
+	cutoff->by_lid = pm_pool_xarray(pool, length, sizeof(uint32_t));
+	cutoff->hosts = pm_pool_xarray(pool, num, sizeof(uint32_t));
 	cutoff->leads =
-		pm_pool_array(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
+		pm_pool_xarray(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
 	cutoff->loops =
-		pm_pool_array(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
-	cutoff->queue = pm_pool_array(pool, num, sizeof(uint32_t));
-	cutoff->state = pm_pool_array(pool, num, 1);
-	if (pm_pool_check(pool, err)) {
-		pm_cutoff_free(cutoff);
-		return -ENOMEM;
-	}
+		pm_pool_xarray(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
+	cutoff->queue = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	cutoff->state = pm_pool_xarray(pool, num, 1);
 	for (uint32_t i = 0; i < length; i++)
 		cutoff->by_lid[i] = PM_NONE;
 	for (uint32_t i = 0; i < num_lids; i++)
 		cutoff->by_lid[lids[i].lid] = i;
 	count(cutoff);
-	*result = cutoff;
-	return 0;
+	return cutoff;
 }
 
 void pm_cutoff_free(struct pm_cutoff *cutoff)

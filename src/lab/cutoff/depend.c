@@ -12,9 +12,7 @@
  */
 #include "depend.h"
 
-#include <portmajor/base/alloc.h>
-
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
 
 #define CLOSING (UINT32_C(1) << 31)
 #define PRESENT (UINT32_C(1) << 30) /* as of the last depend_settle */
@@ -30,33 +28,30 @@ static uint32_t *cell_of(const struct depend *d, struct dependency edge)
 			 ports[edge.to].num];
 }
 
-int depend_begin(struct depend *d, const struct pm_fabric *fabric)
+void depend_begin(struct depend *d, const struct pm_fabric *fabric)
 {
 	struct pm_pool *pool = &d->pool;
 	uint32_t num = fabric->num_ports;
 	size_t total = 0;
 
 	*d = (struct depend){.fabric = fabric};
-	d->first = pm_pool_array(pool, fabric->num_switches, sizeof(*d->first));
-	for (uint32_t sw = 0; d->first && sw < fabric->num_switches; sw++) {
+	d->first = pm_pool_xarray(pool, fabric->num_switches, sizeof(*d->first));
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
 		size_t ports = fabric->nodes[sw].num_ports + 1u;
 
 		d->first[sw] = total;
 		total += ports * ports;
 	}
-	d->cells = pm_pool_array(pool, total, sizeof(*d->cells));
-	d->place = pm_pool_array(pool, num, sizeof(*d->place));
-	d->before = pm_pool_array(pool, num, sizeof(*d->before));
-	d->visited = pm_pool_array(pool, num, sizeof(*d->visited));
-	d->queue = pm_pool_array(pool, num, sizeof(*d->queue));
-	d->behind = pm_pool_array(pool, num, sizeof(*d->behind));
-	d->ahead = pm_pool_array(pool, num, sizeof(*d->ahead));
-	d->places = pm_pool_array(pool, num, sizeof(*d->places));
-	if (pm_pool_check(pool, NULL))
-		return -ENOMEM;
+	d->cells = pm_pool_xarray(pool, total, sizeof(*d->cells));
+	d->place = pm_pool_xarray(pool, num, sizeof(*d->place));
+	d->before = pm_pool_xarray(pool, num, sizeof(*d->before));
+	d->visited = pm_pool_xarray(pool, num, sizeof(*d->visited));
+	d->queue = pm_pool_xarray(pool, num, sizeof(*d->queue));
+	d->behind = pm_pool_xarray(pool, num, sizeof(*d->behind));
+	d->ahead = pm_pool_xarray(pool, num, sizeof(*d->ahead));
+	d->places = pm_pool_xarray(pool, num, sizeof(*d->places));
 	for (uint32_t i = 0; i < num; i++)
 		d->place[i] = i;
-	return 0;
 }
 
 void depend_free(struct depend *d)
@@ -76,11 +71,8 @@ void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more)
 	*cell += more ? 1 : UINT32_MAX;
 	if ((*cell & COUNT) != (more ? 1 : 0))
 		return;
-	if (pm_grow(&d->touched, &d->touched_room, d->num_touched + 1,
-		    sizeof(*d->touched)))
-		d->failed = true;
-	else
-		d->touched[d->num_touched++] = edge;
+	pm_xgrow(&d->touched, &d->touched_room, d->num_touched + 1, sizeof(*d->touched));
+	d->touched[d->num_touched++] = edge;
 }
 
 /* ---- Searching ---- */
@@ -209,37 +201,29 @@ static bool put_in_order(struct depend *d, struct dependency edge)
 /* ---- Cycles ---- */
 
 /* Copies the cycle that put_in_order has found. */
-static int copy_cycle(struct depend *d, struct closing *closing)
+static void copy_cycle(struct depend *d, struct closing *closing)
 {
 	uint32_t *cycle, length = 0;
 
 	for (uint32_t c = closing->edge.from; c != PM_NONE; c = d->before[c])
 		length++;
-	cycle = pm_array(length, sizeof(*cycle));
-	if (!cycle)
-		return -ENOMEM;
+	cycle = pm_xarray(length, sizeof(*cycle));
 	free(closing->cycle);
 	closing->cycle = cycle;
 	closing->length = length;
 	for (uint32_t c = closing->edge.from; c != PM_NONE; c = d->before[c])
 		cycle[--length] = c;
-	return 0;
 }
 
-static int keep_out(struct depend *d, struct dependency edge)
+static void keep_out(struct depend *d, struct dependency edge)
 {
 	struct closing *closing;
 
-	if (pm_grow(&d->closing, &d->closing_room, d->num_closing + 1,
-		    sizeof(*d->closing)))
-		return -ENOMEM;
-	closing = &d->closing[d->num_closing];
+	pm_xgrow(&d->closing, &d->closing_room, d->num_closing + 1, sizeof(*d->closing));
+	closing = &d->closing[d->num_closing++];
 	*closing = (struct closing){.edge = edge, .ring = PM_NONE};
-	if (copy_cycle(d, closing))
-		return -ENOMEM;
-	d->num_closing++;
+	copy_cycle(d, closing);
 	*cell_of(d, edge) |= CLOSING;
-	return 0;
 }
 
 /* Whether all dependencies of a cycle, except the closing one, exist. */
@@ -251,35 +235,32 @@ static bool is_cycle_whole(const struct depend *d, const struct closing *closing
 	return true;
 }
 
-/* Whether a closing dependency still closes a cycle: 1, 0 or -ENOMEM. */
-static int still_closes(struct depend *d, struct closing *closing)
+/* Whether a closing dependency still closes a cycle. */
+static bool still_closes(struct depend *d, struct closing *closing)
 {
 	uint32_t *cell = cell_of(d, closing->edge);
 
 	if (!(*cell & PRESENT))
-		return 0;
+		return false;
 	if (is_cycle_whole(d, closing))
-		return 1;
+		return true;
 	if (put_in_order(d, closing->edge)) {
 		*cell &= ~CLOSING;
-		return 0;
+		return false;
 	}
-	return copy_cycle(d, closing) ? -ENOMEM : 1;
+	copy_cycle(d, closing);
+	return true;
 }
 
-static int look_at_closing(struct depend *d, void (*ended)(void *context, uint32_t ring),
-			   void *context)
+static void look_at_closing(struct depend *d, void (*ended)(void *context, uint32_t ring),
+			    void *context)
 {
 	uint32_t kept = 0;
-	int rc = 0;
 
 	for (uint32_t i = 0; i < d->num_closing; i++) {
 		struct closing closing = d->closing[i];
-		int closes = still_closes(d, &closing);
 
-		if (closes < 0)
-			rc = closes;
-		if (closes) {
+		if (still_closes(d, &closing)) {
 			d->closing[kept++] = closing;
 			continue;
 		}
@@ -287,14 +268,12 @@ static int look_at_closing(struct depend *d, void (*ended)(void *context, uint32
 		free(closing.cycle);
 	}
 	d->num_closing = kept;
-	return rc;
 }
 
-int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
-		  void *context)
+void depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
+		   void *context)
 {
 	bool removed = false;
-	int rc = d->failed ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; i < d->num_touched; i++) {
 		uint32_t *cell = cell_of(d, d->touched[i]);
@@ -304,17 +283,16 @@ int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
 			removed = true;
 		}
 	}
-	if (removed && !rc)
-		rc = look_at_closing(d, ended, context);
-	for (uint32_t i = 0; i < d->num_touched && !rc; i++) {
+	if (removed)
+		look_at_closing(d, ended, context);
+	for (uint32_t i = 0; i < d->num_touched; i++) {
 		uint32_t *cell = cell_of(d, d->touched[i]);
 
 		if (!(*cell & COUNT) || *cell & PRESENT)
 			continue;
 		if (!put_in_order(d, d->touched[i]))
-			rc = keep_out(d, d->touched[i]);
+			keep_out(d, d->touched[i]);
 		*cell |= PRESENT;
 	}
 	d->num_touched = 0;
-	return rc;
 }

@@ -39,11 +39,10 @@ struct depend {
 	uint32_t num_touched, touched_room;
 	struct closing *closing;
 	uint32_t num_closing, closing_room;
-	bool failed; /* there was no memory */
 };
 
-/* Begins without dependencies; fabric is borrowed. -ENOMEM. */
-int depend_begin(struct depend *d, const struct pm_fabric *fabric);
+/* Begins without dependencies; fabric is borrowed. */
+void depend_begin(struct depend *d, const struct pm_fabric *fabric);
 void depend_free(struct depend *d);
 
 /*
@@ -54,9 +53,9 @@ void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more);
 
 /*
  * Finds the cycles that added dependencies have closed. Calls `ended` for cycles that are
- * gone, before they leave the list. -ENOMEM.
+ * gone, before they leave the list.
  */
-int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
-		  void *context);
+void depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
+		   void *context);
 
 #endif

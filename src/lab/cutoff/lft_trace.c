@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads and writes traces of LFT Sets. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/digit.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/lab/lft_trace.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -307,8 +307,7 @@ static int take_table(struct reader *r, struct pm_text rest)
 				     *line);
 	*line = r->lexer.line;
 	r->has_table[held.sw] = true;
-	if (pm_grow(&r->held, &r->held_room, r->num_held + 1, sizeof(*r->held)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&r->held, &r->held_room, r->num_held + 1, sizeof(*r->held));
 	r->held[r->num_held++] = held;
 	return 0;
 }
@@ -352,9 +351,8 @@ static int take_failed(struct reader *r, struct pm_text rest)
 				     "failed at %" PRIu64 " ns, others at %" PRIu64,
 				     link.ns, trace->failed_at);
 	trace->failed_at = link.ns;
-	if (pm_grow(&trace->failed, &trace->failed_room, trace->num_failed + 1,
-		    sizeof(uint32_t)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&trace->failed, &trace->failed_room, trace->num_failed + 1,
+		 sizeof(uint32_t));
 	trace->failed[trace->num_failed++] = link.port;
 	return 0;
 }
@@ -367,9 +365,8 @@ static int take_active(struct reader *r, struct pm_text rest)
 
 	if (rc)
 		return rc;
-	if (pm_grow(&trace->active, &trace->active_room, trace->num_active + 1,
-		    sizeof(link)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&trace->active, &trace->active_room, trace->num_active + 1,
+		 sizeof(link));
 	trace->active[trace->num_active++] = link;
 	return 0;
 }
@@ -388,9 +385,8 @@ static int take_reset(struct reader *r, struct pm_text rest)
 		return pm_lexer_fail(&r->lexer, "this switch is in line %u already",
 				     r->reset_line[sw]);
 	r->reset_line[sw] = r->lexer.line;
-	if (pm_grow(&trace->reset, &trace->reset_room, trace->num_reset + 1,
-		    sizeof(uint32_t)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&trace->reset, &trace->reset_room, trace->num_reset + 1,
+		 sizeof(uint32_t));
 	trace->reset[trace->num_reset++] = sw;
 	return 0;
 }
@@ -408,16 +404,13 @@ static bool take_time(struct pm_text *rest, uint64_t *ns)
 	return pm_text_take_number(rest, 10, MAX_NS, ns);
 }
 
-/* Adds a Set; -ENOMEM. */
-static int add_set(struct pm_lft_trace *trace, const struct pm_lft_trace_set *set,
-		   const uint8_t *entries)
+static void add_set(struct pm_lft_trace *trace, const struct pm_lft_trace_set *set,
+		    const uint8_t *entries)
 {
-	if (pm_grow(&trace->set, &trace->set_room, trace->num + 1, sizeof(*set)) ||
-	    pm_grow(&trace->entries, &trace->entries_room, trace->num + 1, BLOCK))
-		return -ENOMEM;
+	pm_xgrow(&trace->set, &trace->set_room, trace->num + 1, sizeof(*set));
+	pm_xgrow(&trace->entries, &trace->entries_room, trace->num + 1, BLOCK);
 	trace->set[trace->num] = *set;
 	memcpy(trace->entries + (size_t)trace->num++ * BLOCK, entries, BLOCK);
-	return 0;
 }
 
 static int check_times(struct reader *r, const struct pm_lft_trace_set *set)
@@ -451,8 +444,7 @@ static int take_set(struct reader *r, struct pm_text rest)
 		return rc;
 	set.sw = held.sw;
 	set.block = held.block;
-	if (add_set(r->trace, &set, held.entries))
-		return pm_error_no_memory(r->lexer.err);
+	add_set(r->trace, &set, held.entries);
 	r->set_line = r->lexer.line;
 	return 0;
 }
@@ -531,45 +523,39 @@ static int check_whole(struct reader *r)
 }
 
 /* Assembles tables from blocks, now that their length is known. */
-static int make_tables(struct reader *r)
+static void make_tables(struct reader *r)
 {
 	struct pm_lft_trace *trace = r->trace;
 	size_t size;
 
 	trace->length = (r->top + 1) * BLOCK;
 	size = (size_t)r->fabric->num_switches * trace->length;
-	trace->tables = pm_array(size, 1);
-	if (!trace->tables)
-		return pm_error_no_memory(r->lexer.err);
+	trace->tables = pm_xarray(size, 1);
 	memset(trace->tables, PM_LFT_KEEP, size);
 	for (uint32_t i = 0; i < r->num_held; i++)
 		memcpy(trace->tables + (size_t)r->held[i].sw * trace->length +
 			       (size_t)r->held[i].block * BLOCK,
 		       r->held[i].entries, BLOCK);
-	return 0;
 }
 
-static int begin_reading(struct reader *r, struct pm_error *err)
+static void begin_reading(struct reader *r)
 {
 	const struct pm_fabric *fabric = r->fabric;
 	struct pm_pool *pool = &r->pool;
 
-	r->trace = calloc(1, sizeof(*r->trace));
+	r->trace = pm_xarray(1, sizeof(*r->trace));
 	r->keys = pm_fabric_ports_by_guid(fabric, &r->num_keys);
-	if (!r->trace || !r->keys)
-		return pm_error_no_memory(err);
-	r->trace->lid = pm_array(fabric->num_ports, sizeof(uint16_t));
-	r->trace->lmc = pm_array(fabric->num_ports, 1);
-	r->lid_line = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(uint32_t));
-	r->block_line = pm_pool_array(pool, (size_t)fabric->num_switches * BLOCKS,
-				      sizeof(uint32_t));
-	r->failed_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
-	r->active_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
-	r->reset_line = pm_pool_array(pool, fabric->num_switches, sizeof(uint32_t));
-	r->has_table = pm_pool_array(pool, fabric->num_switches, sizeof(bool));
-	if (!r->trace->lid || !r->trace->lmc)
-		return pm_error_no_memory(err);
-	return pm_pool_check(pool, err);
+	if (!r->keys)
+		pm_no_memory();
+	r->trace->lid = pm_xarray(fabric->num_ports, sizeof(uint16_t));
+	r->trace->lmc = pm_xarray(fabric->num_ports, 1);
+	r->lid_line = pm_pool_xarray(pool, PM_MAX_LID + 1, sizeof(uint32_t));
+	r->block_line = pm_pool_xarray(pool, (size_t)fabric->num_switches * BLOCKS,
+				       sizeof(uint32_t));
+	r->failed_line = pm_pool_xarray(pool, fabric->num_ports, sizeof(uint32_t));
+	r->active_line = pm_pool_xarray(pool, fabric->num_ports, sizeof(uint32_t));
+	r->reset_line = pm_pool_xarray(pool, fabric->num_switches, sizeof(uint32_t));
+	r->has_table = pm_pool_xarray(pool, fabric->num_switches, sizeof(bool));
 }
 
 int pm_lft_trace_parse(const char *text, size_t length, const char *source,
@@ -578,23 +564,23 @@ int pm_lft_trace_parse(const char *text, size_t length, const char *source,
 {
 	struct reader r = {.fabric = fabric};
 	struct pm_text line;
-	int rc;
+	int rc = 0;
 
 	if (length > PM_TEXTFILE_MAX_BYTES)
 		return pm_error_set(err, -EFBIG, "%s: more than %zu bytes", source,
 				    PM_TEXTFILE_MAX_BYTES);
 	r.lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
-	rc = begin_reading(&r, err);
+	begin_reading(&r);
 	while (!rc && pm_lexer_next(&r.lexer, &line))
 		rc = take_row(&r, line);
 	if (!rc)
 		rc = check_whole(&r);
-	if (!rc)
-		rc = make_tables(&r);
-	if (rc)
+	if (rc) {
 		pm_lft_trace_free(r.trace);
-	else
+	} else {
+		make_tables(&r);
 		*trace = r.trace;
+	}
 	free(r.held);
 	free(r.keys);
 	pm_pool_free(&r.pool);

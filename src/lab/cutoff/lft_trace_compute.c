@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Computes the Sets of portmajor's early repair from its plan, tables and block order. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/lft_trace.h>
+#include <portmajor/memory/xalloc.h>
 #include <portmajor/route/delta.h>
 #include <portmajor/route/order.h>
 
@@ -101,15 +101,13 @@ static void list_blocks(struct job *job, uint32_t part)
 }
 
 /* Sends as many Sets at a time as the wire takes; each takes the same time. */
-static int list_sets(struct job *job, struct pm_error *err)
+static void list_sets(struct job *job)
 {
 	struct pm_lft_trace *trace = job->trace;
 	uint64_t mad_ns = job->config->mad_ns;
 
-	trace->set = pm_array(job->num_blocks, sizeof(*trace->set));
-	trace->entries = pm_array(job->num_blocks, BLOCK);
-	if (!trace->set || !trace->entries)
-		return pm_error_no_memory(err);
+	trace->set = pm_xarray(job->num_blocks, sizeof(*trace->set));
+	trace->entries = pm_xarray(job->num_blocks, BLOCK);
 	for (uint32_t i = 0; i < job->num_blocks; i++) {
 		const struct pm_order_block *block = &job->blocks[i];
 		size_t at = (size_t)block->number * BLOCK;
@@ -129,36 +127,29 @@ static int list_sets(struct job *job, struct pm_error *err)
 	snprintf(trace->times, PM_LFT_TRACE_TEXT,
 		 "the failure is known at once; %g us a Set, %u at a time",
 		 (double)mad_ns / 1000, job->config->wire_smps);
-	return 0;
 }
 
-static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *err)
+static void allocate_job(struct job *job, uint32_t num_ports)
 {
 	uint32_t switches = job->plan->topology->num_switches;
 	uint32_t length = pm_routes_stride(job->routes);
-	struct pm_lft_trace *trace = job->trace = calloc(1, sizeof(*trace));
+	struct pm_lft_trace *trace = job->trace = pm_xarray(1, sizeof(*trace));
 	struct pm_pool *pool = &job->pool;
 
-	if (!trace)
-		return pm_error_no_memory(err);
 	trace->length = length;
-	trace->lid = pm_array(job->fabric->num_ports, sizeof(*trace->lid));
-	trace->lmc = pm_array(job->fabric->num_ports, 1);
-	trace->tables = pm_array(switches, length);
-	trace->failed = pm_array(num_ports, sizeof(*trace->failed));
-	job->usable = pm_pool_array(pool, job->plan->topology->num_ports, 1);
-	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
-	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
+	trace->lid = pm_xarray(job->fabric->num_ports, sizeof(*trace->lid));
+	trace->lmc = pm_xarray(job->fabric->num_ports, 1);
+	trace->tables = pm_xarray(switches, length);
+	trace->failed = pm_xarray(num_ports, sizeof(*trace->failed));
+	job->usable = pm_pool_xarray(pool, job->plan->topology->num_ports, 1);
+	job->part = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	job->queue = pm_pool_xarray(pool, switches, sizeof(uint32_t));
 	/* One more, as a comparison writes to the next element. */
-	job->blocks = pm_pool_array(pool, (size_t)switches * (length / BLOCK) + 1,
-				    sizeof(*job->blocks));
-	if (!trace->lid || !trace->lmc || !trace->tables || !trace->failed)
-		return pm_error_no_memory(err);
-	return pm_pool_check(pool, err);
+	job->blocks = pm_pool_xarray(pool, (size_t)switches * (length / BLOCK) + 1,
+				     sizeof(*job->blocks));
 }
 
-static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
-		   struct pm_error *err)
+static void compute(struct job *job, const uint32_t *ports, uint32_t num_ports)
 {
 	struct pm_lft_trace *trace = job->trace;
 	struct pm_order_waits waits;
@@ -173,15 +164,15 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 	pm_routes_update(job->routes, job->usable, &job->detours);
 	list_blocks(job, find_managed_part(job));
 	if (pm_order_sort(job->routes, job->usable, job->blocks, job->num_blocks, &waits))
-		return pm_error_no_memory(err);
+		pm_no_memory();
 	pm_order_free(&waits);
-	return list_sets(job, err);
+	list_sets(job);
 }
 
-int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			 const struct pm_lft_trace_config *config, const uint32_t *ports,
-			 uint32_t num_ports, struct pm_lft_trace **trace,
-			 struct pm_error *err)
+struct pm_lft_trace *pm_lft_trace_compute(const struct pm_fabric *fabric,
+					  const struct pm_plan *plan,
+					  const struct pm_lft_trace_config *config,
+					  const uint32_t *ports, uint32_t num_ports)
 {
 	struct job job = {
 		.fabric = fabric,
@@ -192,17 +183,12 @@ int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *p
 					  : pm_plan_place(plan, fabric, config->sm),
 			    .switches = config->connect_roots},
 	};
-	int rc = pm_routes_make(plan, &job.routes, err);
 
-	if (!rc)
-		rc = allocate_job(&job, num_ports, err);
-	if (!rc)
-		rc = compute(&job, ports, num_ports, err);
-	if (rc)
-		pm_lft_trace_free(job.trace);
-	else
-		*trace = job.trace;
+	if (pm_routes_make(plan, &job.routes, NULL))
+		pm_no_memory();
+	allocate_job(&job, num_ports);
+	compute(&job, ports, num_ports);
 	pm_pool_free(&job.pool);
 	pm_routes_free(job.routes);
-	return rc;
+	return job.trace;
 }

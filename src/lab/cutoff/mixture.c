@@ -11,10 +11,8 @@
  */
 #include "depend.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/lab/mixture.h>
-
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
 
 #define BLOCK PM_LFT_BLOCK
 
@@ -39,7 +37,6 @@ struct follower {
 	uint32_t num_back; /* links that have returned */
 	uint32_t num_loops, num_cycles; /* present ones */
 	uint64_t last;			/* time of the last step, since the failure */
-	bool failed;
 };
 
 /* ---- Paths ---- */
@@ -66,18 +63,14 @@ static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
 
 /* ---- Loops and cycles ---- */
 
-/* Adds a loop or cycle that the present Set makes; returns its number, or PM_NONE. */
+/* Adds a loop or cycle that the present Set makes; returns its number. */
 static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uint32_t lid,
 			 const uint32_t *at, uint32_t length)
 {
 	struct pm_mixture *found = f->found;
 
-	if (pm_grow(&rings->list, &rings->room, rings->num + 1, sizeof(*rings->list)) ||
-	    pm_grow(&found->at, &found->room_at, found->num_at + length,
-		    sizeof(*found->at))) {
-		f->failed = true;
-		return PM_NONE;
-	}
+	pm_xgrow(&rings->list, &rings->room, rings->num + 1, sizeof(*rings->list));
+	pm_xgrow(&found->at, &found->room_at, found->num_at + length, sizeof(*found->at));
 	rings->list[rings->num] = (struct pm_mixture_ring){
 		.made = f->now,
 		.removed = PM_MIXTURE_NOTHING,
@@ -295,12 +288,11 @@ static void end_cycle(void *context, uint32_t ring)
 	f->num_cycles--;
 }
 
-static int settle_tables(struct follower *f)
+static void settle_tables(struct follower *f)
 {
 	struct depend *d = &f->depend;
 
-	if (depend_settle(d, end_cycle, f) || f->failed)
-		return -ENOMEM;
+	depend_settle(d, end_cycle, f);
 	for (uint32_t i = 0; i < d->num_closing; i++) {
 		struct closing *closing = &d->closing[i];
 
@@ -310,7 +302,6 @@ static int settle_tables(struct follower *f)
 					 closing->length);
 		f->num_cycles++;
 	}
-	return f->failed ? -ENOMEM : 0;
 }
 
 static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
@@ -363,7 +354,7 @@ static void use_each_lid(struct follower *f)
 			use_all(f, lid);
 }
 
-static int fail(struct follower *f)
+static void fail(struct follower *f)
 {
 	f->now = PM_MIXTURE_FAILURE;
 	use_no_lid(f);
@@ -377,7 +368,7 @@ static int fail(struct follower *f)
 		       f->length);
 	cut_loops(f);
 	use_each_lid(f);
-	return settle_tables(f);
+	settle_tables(f);
 }
 
 /* Finds the loops over a link that carries packets again, each by one of its ends. */
@@ -399,13 +390,11 @@ static void close_loops(struct follower *f, uint32_t port)
 }
 
 /* Links that carry packets again by then are usable. */
-static int bring_back(struct follower *f, uint64_t until)
+static void bring_back(struct follower *f, uint64_t until)
 {
 	const struct pm_lft_trace *trace = f->trace;
-	int rc = 0;
 
-	for (; f->num_back < trace->num_active &&
-	       trace->active[f->num_back].ns <= until && !rc;
+	for (; f->num_back < trace->num_active && trace->active[f->num_back].ns <= until;
 	     f->num_back++) {
 		const struct pm_lft_trace_return *link = &trace->active[f->num_back];
 
@@ -415,27 +404,21 @@ static int bring_back(struct follower *f, uint64_t until)
 		f->usable[link->port] = f->usable[f->fabric->ports[link->port].peer] = 1;
 		close_loops(f, link->port);
 		use_each_lid(f);
-		rc = settle_tables(f);
+		settle_tables(f);
 	}
-	return rc;
 }
 
 /* ---- The whole trace ---- */
 
 /* Writes blocks from the i-th on, up to a time. */
-static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
+static void write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
 {
-	int rc = 0;
-
-	for (; *i < num && f->arrivals[*i].ns < until && !rc; (*i)++) {
-		rc = bring_back(f, f->arrivals[*i].ns);
-		if (rc)
-			return rc;
+	for (; *i < num && f->arrivals[*i].ns < until; (*i)++) {
+		bring_back(f, f->arrivals[*i].ns);
 		step_to(f, f->arrivals[*i].ns);
 		write_block(f, f->arrivals[*i].set);
-		rc = settle_tables(f);
+		settle_tables(f);
 	}
-	return rc;
 }
 
 /* Lists the LIDs of end ports that have a link to a switch; returns their number. */
@@ -460,32 +443,30 @@ static uint32_t list_end_lids(struct follower *f)
 	return num;
 }
 
-static int begin_mixtures(struct follower *f, struct pm_error *err)
+static void begin_mixtures(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
 	struct pm_pool *pool = &f->pool;
 	uint32_t num = fabric->num_switches;
 
 	f->length = f->trace->length;
-	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
-	f->tables = pm_pool_copy(pool, f->trace->tables, num, f->length);
-	f->port_of = pm_pool_array(pool, f->length, sizeof(uint32_t));
-	f->index = pm_pool_array(pool, f->length, sizeof(uint32_t));
-	f->loops = pm_pool_array(pool, f->length, sizeof(uint32_t));
-	f->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
-	f->state = pm_pool_array(pool, num, 1);
-	f->path = pm_pool_array(pool, num, sizeof(uint32_t));
-	f->arrivals = pm_pool_array(pool, f->trace->num, sizeof(*f->arrivals));
-	if (pm_pool_check(pool, err))
-		return -ENOMEM;
+	f->usable = pm_pool_xarray(pool, fabric->num_ports, 1);
+	f->tables = pm_pool_xcopy(pool, f->trace->tables, num, f->length);
+	f->port_of = pm_pool_xarray(pool, f->length, sizeof(uint32_t));
+	f->index = pm_pool_xarray(pool, f->length, sizeof(uint32_t));
+	f->loops = pm_pool_xarray(pool, f->length, sizeof(uint32_t));
+	f->hosts = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	f->state = pm_pool_xarray(pool, num, 1);
+	f->path = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	f->arrivals = pm_pool_xarray(pool, f->trace->num, sizeof(*f->arrivals));
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		f->usable[i] = fabric->ports[i].peer != PM_NONE;
-	f->uses = pm_pool_array(pool, (size_t)list_end_lids(f) * num, sizeof(*f->uses));
-	return pm_pool_check(pool, err);
+	f->uses = pm_pool_xarray(pool, (size_t)list_end_lids(f) * num, sizeof(*f->uses));
+	depend_begin(&f->depend, fabric);
 }
 
 /* Finds the faults before the first Set. */
-static int look_first(struct follower *f)
+static void look_first(struct follower *f)
 {
 	f->now = PM_MIXTURE_FIRST;
 	count_hosts(f);
@@ -494,7 +475,7 @@ static int look_first(struct follower *f)
 		if (f->index[lid] != PM_NONE)
 			use_all(f, lid);
 	}
-	return settle_tables(f);
+	settle_tables(f);
 }
 
 /* Drops faults that began and ended at the same time. */
@@ -513,42 +494,31 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 	rings->num = kept;
 }
 
-static int follow_mixtures(struct follower *f)
+static void follow_mixtures(struct follower *f)
 {
 	uint32_t num = pm_lft_trace_arrivals(f->trace, f->arrivals), i = 0;
-	int rc = look_first(f);
 
-	if (!rc)
-		rc = write_blocks(f, &i, num, f->trace->failed_at);
-	if (!rc)
-		rc = fail(f);
-	if (!rc)
-		rc = write_blocks(f, &i, num, PM_LFT_TRACE_NEVER);
-	if (!rc)
-		rc = bring_back(f, PM_LFT_TRACE_NEVER);
+	look_first(f);
+	write_blocks(f, &i, num, f->trace->failed_at);
+	fail(f);
+	write_blocks(f, &i, num, PM_LFT_TRACE_NEVER);
+	bring_back(f, PM_LFT_TRACE_NEVER);
 	note_most(&f->found->loops, f->num_loops, 0);
 	note_most(&f->found->cycles, f->num_cycles, 0);
 	drop_momentary(f, &f->found->loops);
 	drop_momentary(f, &f->found->cycles);
-	return rc;
 }
 
-int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
-		      struct pm_mixture *mixture, struct pm_error *err)
+void pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
+		       struct pm_mixture *mixture)
 {
-	struct pm_mixture found = {0};
-	struct follower f = {.fabric = fabric, .trace = trace, .found = &found};
-	int rc = begin_mixtures(&f, err);
+	struct follower f = {.fabric = fabric, .trace = trace, .found = mixture};
 
-	if (!rc && (depend_begin(&f.depend, fabric) || follow_mixtures(&f)))
-		rc = pm_error_no_memory(err);
-	if (rc)
-		pm_mixture_free(&found);
-	else
-		*mixture = found;
+	*mixture = (struct pm_mixture){0};
+	begin_mixtures(&f);
+	follow_mixtures(&f);
 	depend_free(&f.depend);
 	pm_pool_free(&f.pool);
-	return rc;
 }
 
 void pm_mixture_free(struct pm_mixture *mixture)

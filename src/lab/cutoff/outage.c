@@ -3,8 +3,8 @@
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/outage.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,43 +198,34 @@ static void sum_up(struct pm_outage *found)
 	found->back[PM_OUTAGE_ALL] = find_back(found, 0);
 }
 
-static int begin_outage(struct follower *f, struct pm_error *err)
+static void begin_outage(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
 	struct pm_pool *pool = &f->pool;
 
-	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
-	f->counted = pm_pool_array(pool, fabric->num_ports, 1);
-	f->lids = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(*f->lids));
-	f->arrivals = pm_pool_array(pool, f->trace->num, sizeof(*f->arrivals));
-	f->found.curve = calloc((size_t)f->trace->num + f->trace->num_active + 1,
-				sizeof(*f->found.curve));
-	if (!f->found.curve)
-		return pm_error_no_memory(err);
-	if (pm_pool_check(pool, err))
-		return -ENOMEM;
+	f->usable = pm_pool_xarray(pool, fabric->num_ports, 1);
+	f->counted = pm_pool_xarray(pool, fabric->num_ports, 1);
+	f->lids = pm_pool_xarray(pool, PM_MAX_LID + 1, sizeof(*f->lids));
+	f->arrivals = pm_pool_xarray(pool, f->trace->num, sizeof(*f->arrivals));
+	f->found.curve = pm_xarray((size_t)f->trace->num + f->trace->num_active + 1,
+				   sizeof(*f->found.curve));
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		f->usable[i] = fabric->ports[i].peer != PM_NONE;
 	list_end_lids(f);
 	list_arrivals(f);
-	return pm_cutoff_new(fabric, f->usable, f->trace->tables, f->trace->length,
-			     f->lids, f->num_lids, &f->cutoff, err);
+	f->cutoff = pm_cutoff_new(fabric, f->usable, f->trace->tables, f->trace->length,
+				  f->lids, f->num_lids);
 }
 
-int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
-		     struct pm_outage *outage, struct pm_error *err)
+void pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
+		      struct pm_outage *outage)
 {
 	struct follower f = {.fabric = fabric, .trace = trace};
-	int rc = begin_outage(&f, err);
 
-	if (rc) {
-		free(f.found.curve);
-	} else {
-		follow_sets(&f);
-		sum_up(&f.found);
-		*outage = f.found;
-	}
+	begin_outage(&f);
+	follow_sets(&f);
+	sum_up(&f.found);
+	*outage = f.found;
 	pm_cutoff_free(f.cutoff);
 	pm_pool_free(&f.pool);
-	return rc;
 }

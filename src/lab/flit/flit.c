@@ -5,7 +5,7 @@
  */
 #include "flit_parts.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -38,22 +38,21 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 /* ---- Packets ---- */
 
 /* Makes room so that each node can begin a packet. */
-static int make_packet_room(struct pm_flit *flit, struct pm_error *err)
+static void make_packet_room(struct pm_flit *flit)
 {
 	uint32_t old = flit->room_packets;
 
 	if (flit->num_free >= flit->net->num_nodes)
-		return 0;
-	if (old > (UINT32_MAX >> FLIT_SHIFT) - flit->net->num_nodes ||
-	    pm_grow(&flit->packets, &flit->room_packets, old + flit->net->num_nodes,
-		    sizeof(*flit->packets)))
-		return pm_error_no_memory(err);
+		return;
+	if (old > (UINT32_MAX >> FLIT_SHIFT) - flit->net->num_nodes)
+		pm_no_memory();
+	pm_xgrow(&flit->packets, &flit->room_packets, old + flit->net->num_nodes,
+		 sizeof(*flit->packets));
 	for (uint32_t i = flit->room_packets; i-- > old;) {
 		flit->packets[i].born = flit->free_packets;
 		flit->free_packets = i;
 		flit->num_free++;
 	}
-	return 0;
 }
 
 static void free_packet(struct pm_flit *flit, uint32_t packet)
@@ -222,7 +221,7 @@ static void do_cycle(struct pm_flit *flit)
 	flit->now++;
 }
 
-int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
+void pm_flit_run(struct pm_flit *flit, uint32_t cycles)
 {
 	/* The signals of the last movement must have arrived before the next search. */
 	uint32_t often =
@@ -230,13 +229,11 @@ int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
 		1024;
 
 	while (cycles-- && !flit->deadlock.cycle) {
-		if (make_packet_room(flit, err))
-			return -ENOMEM;
+		make_packet_room(flit);
 		do_cycle(flit);
 		if (flit->now % often == 0)
 			flit_find_deadlock(flit);
 	}
-	return 0;
 }
 
 static int check_flow(const struct pm_flit_config *config, struct pm_error *err)
@@ -349,26 +346,26 @@ static void claim_memory(struct pm_flit *flit)
 	size_t vcs = (size_t)net->num_links << flit->vc_shift, links = net->num_links;
 	struct pm_pool *pool = &flit->pool;
 
-	flit->vcs = pm_pool_array(pool, vcs, sizeof(*flit->vcs));
-	flit->links = pm_pool_array(pool, links, sizeof(*flit->links));
-	flit->flits = pm_pool_array(pool, vcs * config->buffer, sizeof(uint32_t));
-	flit->num_listed = pm_pool_array(pool, net->num_switches, sizeof(uint32_t));
-	flit->sources = pm_pool_array(pool, net->num_nodes, sizeof(*flit->sources));
+	flit->vcs = pm_pool_xarray(pool, vcs, sizeof(*flit->vcs));
+	flit->links = pm_pool_xarray(pool, links, sizeof(*flit->links));
+	flit->flits = pm_pool_xarray(pool, vcs * config->buffer, sizeof(uint32_t));
+	flit->num_listed = pm_pool_xarray(pool, net->num_switches, sizeof(uint32_t));
+	flit->sources = pm_pool_xarray(pool, net->num_nodes, sizeof(*flit->sources));
 	flit->cables =
-		pm_pool_array(pool, links * flit->cable_span, sizeof(*flit->cables));
-	flit->num_cables = pm_pool_array(pool, flit->cable_span, sizeof(uint32_t));
+		pm_pool_xarray(pool, links * flit->cable_span, sizeof(*flit->cables));
+	flit->num_cables = pm_pool_xarray(pool, flit->cable_span, sizeof(uint32_t));
 	flit->signals =
-		pm_pool_array(pool, 2 * links * flit->signal_span, sizeof(uint32_t));
-	flit->num_signals = pm_pool_array(pool, flit->signal_span, sizeof(uint32_t));
-	flit->passing = pm_pool_array(pool, links * config->delay, sizeof(uint32_t));
-	flit->num_passing = pm_pool_array(pool, config->delay, sizeof(uint32_t));
-	flit->histogram = pm_pool_array(pool, FLIT_BINS, sizeof(uint64_t));
-	flit->moves = pm_pool_array(pool, vcs, 1);
+		pm_pool_xarray(pool, 2 * links * flit->signal_span, sizeof(uint32_t));
+	flit->num_signals = pm_pool_xarray(pool, flit->signal_span, sizeof(uint32_t));
+	flit->passing = pm_pool_xarray(pool, links * config->delay, sizeof(uint32_t));
+	flit->num_passing = pm_pool_xarray(pool, config->delay, sizeof(uint32_t));
+	flit->histogram = pm_pool_xarray(pool, FLIT_BINS, sizeof(uint64_t));
+	flit->moves = pm_pool_xarray(pool, vcs, 1);
 	if (!flit_has_stages(flit))
 		return;
-	flit->stage_vcs = pm_pool_array(pool, vcs, sizeof(*flit->stage_vcs));
-	flit->stage_links = pm_pool_array(pool, links, sizeof(*flit->stage_links));
-	flit->asking = pm_pool_array(pool, vcs, sizeof(uint32_t));
+	flit->stage_vcs = pm_pool_xarray(pool, vcs, sizeof(*flit->stage_vcs));
+	flit->stage_links = pm_pool_xarray(pool, links, sizeof(*flit->stage_links));
+	flit->asking = pm_pool_xarray(pool, vcs, sizeof(uint32_t));
 }
 
 static void begin_run(struct pm_flit *flit)
@@ -406,19 +403,13 @@ int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *conf
 
 	if (rc)
 		return rc;
-	flit = calloc(1, sizeof(*flit));
-	if (!flit)
-		return pm_error_no_memory(err);
+	flit = pm_xarray(1, sizeof(*flit));
 	flit->net = net;
 	flit->config = *config;
 	flit->vc_shift = flit_vc_shift(config->vcs);
 	flit->cable_span = config->cable + config->stages.crossing;
 	flit->signal_span = config->cable + config->stages.credit;
 	claim_memory(flit);
-	if (pm_pool_check(&flit->pool, err)) {
-		pm_flit_free(flit);
-		return -ENOMEM;
-	}
 	begin_run(flit);
 	*result = flit;
 	return 0;

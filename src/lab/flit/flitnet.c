@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Makes networks: links are added in the order of the places that they leave. */
 #include <portmajor/lab/flitnet.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <math.h>
@@ -12,27 +13,19 @@
 #define MAX_SWITCHES 4096
 #define MAX_NODES 4096
 
-static int make_net(uint32_t switches, uint32_t nodes, size_t links,
-		    struct pm_flit_net **result, struct pm_error *err)
+static struct pm_flit_net *make_net(uint32_t switches, uint32_t nodes, size_t links)
 {
-	struct pm_flit_net *net = calloc(1, sizeof(*net));
+	struct pm_flit_net *net = pm_xarray(1, sizeof(*net));
 	size_t places = (size_t)switches + nodes;
 
-	if (!net)
-		return pm_error_no_memory(err);
 	net->num_switches = switches;
 	net->num_nodes = nodes;
-	net->links = pm_pool_array(&net->pool, links, sizeof(*net->links));
-	net->first_link = pm_pool_array(&net->pool, places, sizeof(uint32_t));
-	net->next_hop = pm_pool_array(&net->pool, (size_t)switches * nodes, 1);
-	net->up = pm_pool_array(&net->pool, switches, 1);
-	net->names = pm_pool_array(&net->pool, places, sizeof(char *));
-	if (pm_pool_check(&net->pool, err)) {
-		pm_flit_net_free(net);
-		return -ENOMEM;
-	}
-	*result = net;
-	return 0;
+	net->links = pm_pool_xarray(&net->pool, links, sizeof(*net->links));
+	net->first_link = pm_pool_xarray(&net->pool, places, sizeof(uint32_t));
+	net->next_hop = pm_pool_xarray(&net->pool, (size_t)switches * nodes, 1);
+	net->up = pm_pool_xarray(&net->pool, switches, 1);
+	net->names = pm_pool_xarray(&net->pool, places, sizeof(char *));
+	return net;
 }
 
 void pm_flit_net_free(struct pm_flit_net *net)
@@ -71,16 +64,11 @@ static void set_next_hop(struct pm_flit_net *net, uint32_t sw, uint32_t node,
 }
 
 /* Names switches and nodes: s5, n5. */
-static int finish_net(struct pm_flit_net *net, struct pm_flit_net **result,
-		      struct pm_error *err)
+static int finish_net(struct pm_flit_net *net, struct pm_flit_net **result)
 {
 	uint32_t places = net->num_switches + net->num_nodes;
-	char *names = pm_pool_array(&net->pool, places, NAME_LENGTH);
+	char *names = pm_pool_xarray(&net->pool, places, NAME_LENGTH);
 
-	if (!names) {
-		pm_flit_net_free(net);
-		return pm_error_no_memory(err);
-	}
 	for (uint32_t i = 0; i < places; i++, names += NAME_LENGTH) {
 		bool node = i >= net->num_switches;
 
@@ -193,9 +181,7 @@ int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 	}
 	if (grid.count > MAX_SWITCHES)
 		return pm_error_set(err, -EINVAL, "more than %d switches", MAX_SWITCHES);
-	if (make_net(grid.count, grid.count, (size_t)grid.count * (2 * dimensions + 2),
-		     &net, err))
-		return -ENOMEM;
+	net = make_net(grid.count, grid.count, (size_t)grid.count * (2 * dimensions + 2));
 	net->torus = true;
 	for (uint32_t sw = 0; sw < grid.count; sw++) {
 		add_torus_links(net, &grid, sw);
@@ -206,7 +192,7 @@ int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 		add_node_link(net, node, node);
 	for (uint32_t d = 0; d < dimensions; d++)
 		net->max_hops += size[d] / 2;
-	return finish_net(net, result, err);
+	return finish_net(net, result);
 }
 
 /* ---- A full mesh, and a chain ---- */
@@ -221,9 +207,8 @@ int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **res
 		return pm_error_set(err, -EINVAL,
 				    "a mesh has 1 to 200 switches with 1 to 50 nodes "
 				    "each, and 2 nodes at least");
-	if (make_net(switches, count, (size_t)switches * (switches + 2 * (size_t)nodes),
-		     &net, err))
-		return -ENOMEM;
+	net = make_net(switches, count,
+		       (size_t)switches * (switches + 2 * (size_t)nodes));
 	for (uint32_t sw = 0; sw < switches; sw++) {
 		begin_place(net, sw);
 		for (uint32_t to = 0; to < switches; to++)
@@ -242,7 +227,7 @@ int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **res
 	for (uint32_t node = 0; node < count; node++)
 		add_node_link(net, node, node / nodes);
 	net->max_hops = switches > 1;
-	return finish_net(net, result, err);
+	return finish_net(net, result);
 }
 
 int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_error *err)
@@ -252,8 +237,7 @@ int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_er
 
 	if (cables < 1 || cables > 64)
 		return pm_error_set(err, -EINVAL, "a chain has 1 to 64 cables");
-	if (make_net(switches, 2, 2 * (size_t)cables, &net, err))
-		return -ENOMEM;
+	net = make_net(switches, 2, 2 * (size_t)cables);
 	for (uint32_t sw = 0; sw < switches; sw++) {
 		begin_place(net, sw);
 		add_link(net, sw, sw ? sw - 1 : switches);
@@ -264,7 +248,7 @@ int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_er
 	add_node_link(net, 0, switches ? 0 : 1);
 	add_node_link(net, 1, switches ? switches - 1 : 0);
 	net->max_hops = switches ? switches - 1 : 0;
-	return finish_net(net, result, err);
+	return finish_net(net, result);
 }
 
 /* ---- Tree ---- */
@@ -334,15 +318,14 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
 			MAX_NODES);
 	tree.width = power(k, n - 1);
 	nodes = tree.width * k;
-	if (make_net(n * tree.width, nodes, (size_t)nodes * 2 * n, &net, err))
-		return -ENOMEM;
+	net = make_net(n * tree.width, nodes, (size_t)nodes * 2 * n);
 	for (uint32_t level = 0; level < n; level++)
 		for (uint32_t i = 0; i < tree.width; i++)
 			add_tree_switch(net, &tree, level, i);
 	for (uint32_t node = 0; node < nodes; node++)
 		add_node_link(net, node, node / k);
 	net->max_hops = 2 * (n - 1);
-	return finish_net(net, result, err);
+	return finish_net(net, result);
 }
 
 /* ---- Tables ---- */
@@ -465,22 +448,17 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 	struct pm_flit_net *net;
 	uint32_t nodes;
 	size_t links = list_nodes(source, &nodes);
-	int rc;
 
 	if (nodes < 2)
 		return pm_error_set(
 			err, -EINVAL,
 			"less than two end ports with a LID and a cable to a switch");
-	rc = make_net(fabric->num_switches, nodes, links, &net, err);
-	if (rc)
-		return rc;
+	net = make_net(fabric->num_switches, nodes, links);
 	for (uint32_t sw = 0; sw < net->num_switches; sw++)
 		add_table(net, source, sw);
 	for (uint32_t node = 0; node < nodes; node++)
 		add_node_link(net, node, pm_fabric_peer_node(fabric, source->ends[node]));
-	rc = finish_net(net, result, err);
-	if (rc)
-		return rc;
+	finish_net(net, result);
 	for (uint32_t i = 0; i < fabric->num_switches + nodes; i++)
 		net->names[i] = pm_fabric_label(
 			fabric,
@@ -499,16 +477,11 @@ int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *
 	struct source source = {
 		.fabric = fabric,
 		.lfts = lfts,
-		.node_at = pm_pool_array(&pool, fabric->num_ports, sizeof(uint32_t)),
-		.ends = pm_pool_array(&pool, fabric->num_ports, sizeof(uint32_t)),
+		.node_at = pm_pool_xarray(&pool, fabric->num_ports, sizeof(uint32_t)),
+		.ends = pm_pool_xarray(&pool, fabric->num_ports, sizeof(uint32_t)),
 	};
-	struct pm_flit_net *net = NULL;
-	int rc = pm_pool_check(&pool, err);
+	int rc = make_of_tables(&source, result, err);
 
-	if (!rc)
-		rc = make_of_tables(&source, &net, err);
-	if (!rc)
-		*result = net;
 	pm_pool_free(&pool);
 	return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Makes a workload's messages from calls of collective operations. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/lab/calls.h>
 
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -145,47 +145,37 @@ static int check_calls(const struct pm_calls_config *config,
 	return 0;
 }
 
-static int make_calls(struct run *run, struct pm_error *err)
+static void make_calls(struct run *run)
 {
 	const struct pm_calls_config *config = run->config;
 	struct pm_calls *calls = run->calls;
 
 	calls->per_call = run->schedule->num;
 	calls->num = config->jobs * config->calls * calls->per_call;
-	calls->list = pm_array(calls->num, sizeof(*calls->list));
-	calls->before = pm_array(2 * (size_t)calls->num, sizeof(*calls->before));
+	calls->list = pm_xarray(calls->num, sizeof(*calls->list));
+	calls->before = pm_xarray(2 * (size_t)calls->num, sizeof(*calls->before));
 	run->processes =
-		pm_pool_array(&run->pool, config->processes, sizeof(*run->processes));
-	run->next = pm_pool_array(&run->pool, 2 * (size_t)calls->num, sizeof(*run->next));
-	if (!calls->list || !calls->before || pm_pool_check(&run->pool, err))
-		return pm_error_no_memory(err);
+		pm_pool_xarray(&run->pool, config->processes, sizeof(*run->processes));
+	run->next =
+		pm_pool_xarray(&run->pool, 2 * (size_t)calls->num, sizeof(*run->next));
 	for (run->job = 0; run->job < config->jobs; run->job++)
 		add_job(run);
-	return 0;
 }
 
 int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **result,
 		  struct pm_error *err)
 {
-	struct run run = {.config = config};
-	struct pm_schedule *schedule;
-	int rc = pm_schedule_make(config->algorithm, config->processes, config->bytes,
-				  false, &schedule, err);
+	struct pm_schedule *schedule = pm_schedule_make(
+		config->algorithm, config->processes, config->bytes, false);
+	struct run run = {.config = config, .schedule = schedule};
+	int rc = check_calls(config, schedule, err);
 
-	if (rc)
-		return rc;
-	run.schedule = schedule;
-	rc = check_calls(config, schedule, err);
 	if (!rc) {
-		run.calls = calloc(1, sizeof(*run.calls));
-		rc = run.calls ? make_calls(&run, err) : pm_error_no_memory(err);
+		*result = run.calls = pm_xarray(1, sizeof(*run.calls));
+		make_calls(&run);
 	}
 	pm_schedule_free(schedule);
 	pm_pool_free(&run.pool);
-	if (rc)
-		pm_calls_free(run.calls);
-	else
-		*result = run.calls;
 	return rc;
 }
 

@@ -5,12 +5,12 @@
  * computing time in between. The events of a rank are taken in an order in which
  * requirements come first. After a send, the set is the send itself.
  */
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/lab/goal.h>
 #include <portmajor/lab/workload.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -58,18 +58,16 @@ struct reader {
 
 /* ---- Lines ---- */
 
-static int add_event(struct reader *r, struct event event, struct pm_text name)
+static void add_event(struct reader *r, struct event event, struct pm_text name)
 {
-	if (pm_grow(&r->events, &r->room, r->num + 1, sizeof(*r->events)) ||
-	    pm_grow(&r->labels, &r->labels_room, r->num_labels + 1, sizeof(*r->labels)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&r->events, &r->room, r->num + 1, sizeof(*r->events));
+	pm_xgrow(&r->labels, &r->labels_room, r->num_labels + 1, sizeof(*r->labels));
 	event.rank = r->rank;
 	event.line = r->lexer.line;
 	event.message = PM_NONE;
 	if (!pm_text_is_empty(name))
 		r->labels[r->num_labels++] = (struct label){name, r->num};
 	r->events[r->num++] = event;
-	return 0;
 }
 
 /* Reads the words of "SIZEb to R". */
@@ -128,7 +126,8 @@ static int read_event(struct reader *r, struct pm_text name, struct pm_text word
 				     r->rank, event.peer);
 	if (event.kind == SEND && event.size > MAX_BYTES)
 		return pm_lexer_fail(&r->lexer, "a message of more than 64 MiB");
-	return add_event(r, event, name);
+	add_event(r, event, name);
+	return 0;
 }
 
 static int read_edge(struct reader *r, struct pm_text name, bool begin,
@@ -138,8 +137,7 @@ static int read_edge(struct reader *r, struct pm_text name, bool begin,
 
 	if (!pm_text_take_word(&line, &on) || pm_text_take_word(&line, &more))
 		return pm_lexer_fail(&r->lexer, "not \"LABEL requires LABEL\"");
-	if (pm_grow(&r->edges, &r->edges_room, r->num_edges + 1, sizeof(*r->edges)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&r->edges, &r->edges_room, r->num_edges + 1, sizeof(*r->edges));
 	r->edges[r->num_edges++] = (struct edge){
 		.name = name, .on_name = on, .line = r->lexer.line, .begin = begin};
 	return 0;
@@ -220,8 +218,8 @@ static int read_ranks(struct reader *r, struct pm_text line)
 		return pm_lexer_fail(&r->lexer, "not \"num_ranks N\", 2 to %u, once",
 				     PM_GOAL_MAX_RANKS);
 	r->goal->ranks = (uint32_t)ranks;
-	r->visited = pm_array(ranks, sizeof(*r->visited));
-	return r->visited ? 0 : pm_error_no_memory(r->lexer.err);
+	r->visited = pm_xarray(ranks, sizeof(*r->visited));
+	return 0;
 }
 
 static int read_rank_line(struct reader *r, struct pm_text line, struct pm_text word)
@@ -298,13 +296,11 @@ static int compare_event(const void *a, const void *b)
 	return x->on < y->on ? -1 : x->on > y->on;
 }
 
-/* Sorts edges by one of their events. first[event] is the event's first edge; or NULL. */
+/* Sorts edges by one of their events. first[event] is the event's first edge. */
 static uint32_t *sort_edges(struct reader *r, bool by_on)
 {
-	uint32_t *first = pm_array((size_t)r->num + 1, sizeof(*first));
+	uint32_t *first = pm_xarray((size_t)r->num + 1, sizeof(*first));
 
-	if (!first)
-		return NULL;
 	if (r->num_edges)
 		qsort(r->edges, r->num_edges, sizeof(*r->edges),
 		      by_on ? compare_on : compare_event);
@@ -342,17 +338,13 @@ static int walk(struct reader *r, const uint32_t *first, uint32_t *missing)
 static int order_events(struct reader *r)
 {
 	uint32_t *first = sort_edges(r, true);
-	uint32_t *missing = pm_array(r->num, sizeof(*missing));
+	uint32_t *missing = pm_xarray(r->num, sizeof(*missing));
 	int rc;
 
-	r->order = pm_array(r->num, sizeof(*r->order));
-	if (!first || !missing || !r->order) {
-		rc = pm_error_no_memory(r->lexer.err);
-	} else {
-		for (uint32_t i = 0; i < r->num_edges; i++)
-			missing[r->edges[i].event]++;
-		rc = walk(r, first, missing);
-	}
+	r->order = pm_xarray(r->num, sizeof(*r->order));
+	for (uint32_t i = 0; i < r->num_edges; i++)
+		missing[r->edges[i].event]++;
+	rc = walk(r, first, missing);
 	free(first);
 	free(missing);
 	return rc;
@@ -429,27 +421,23 @@ static int match_ends(struct reader *r, const struct end *sends, uint32_t num_se
 
 static int list_messages(struct reader *r)
 {
-	struct end *sends = pm_array(r->num, sizeof(*sends));
-	struct end *recvs = pm_array(r->num, sizeof(*recvs));
+	struct end *sends = pm_xarray(r->num, sizeof(*sends));
+	struct end *recvs = pm_xarray(r->num, sizeof(*recvs));
 	struct pm_goal *goal = r->goal;
 	int rc;
 
-	goal->list = pm_array(r->num, sizeof(*goal->list));
-	if (!sends || !recvs || !goal->list) {
-		rc = pm_error_no_memory(r->lexer.err);
-	} else {
-		for (uint32_t i = 0; i < r->num; i++) {
-			struct event *e = &r->events[r->order[i]];
+	goal->list = pm_xarray(r->num, sizeof(*goal->list));
+	for (uint32_t i = 0; i < r->num; i++) {
+		struct event *e = &r->events[r->order[i]];
 
-			if (e->kind != SEND)
-				continue;
-			e->message = goal->num;
-			goal->list[goal->num++] = (struct pm_goal_message){
-				.from = e->rank, .to = e->peer, .bytes = e->size};
-		}
-		rc = match_ends(r, sends, list_ends(r, SEND, sends), recvs,
-				list_ends(r, RECV, recvs));
+		if (e->kind != SEND)
+			continue;
+		e->message = goal->num;
+		goal->list[goal->num++] = (struct pm_goal_message){
+			.from = e->rank, .to = e->peer, .bytes = e->size};
 	}
+	rc = match_ends(r, sends, list_ends(r, SEND, sends), recvs,
+			list_ends(r, RECV, recvs));
 	free(sends);
 	free(recvs);
 	return rc;
@@ -473,9 +461,7 @@ static int add_wait(struct reader *r, struct event *event, uint32_t message, uin
 		return pm_lexer_fail_at(&r->lexer, event->line,
 					"events wait for more than %u messages in all",
 					PM_GOAL_MAX_WAITS);
-	if (pm_grow(&goal->waits, &r->waits_room, goal->num_waits + 1,
-		    sizeof(*goal->waits)))
-		return pm_error_no_memory(r->lexer.err);
+	pm_xgrow(&goal->waits, &r->waits_room, goal->num_waits + 1, sizeof(*goal->waits));
 	r->place[message] = goal->num_waits;
 	goal->waits[goal->num_waits++] = (struct pm_goal_wait){message, ns};
 	event->num++;
@@ -515,9 +501,7 @@ static int find_waits(struct reader *r)
 	uint32_t *first = sort_edges(r, false);
 	int rc = 0;
 
-	r->place = pm_array(r->goal->num, sizeof(*r->place));
-	if (!first || !r->place)
-		rc = pm_error_no_memory(r->lexer.err);
+	r->place = pm_xarray(r->goal->num, sizeof(*r->place));
 	for (uint32_t i = 0; i < r->num && !rc; i++) {
 		struct event *event = &r->events[r->order[i]];
 
@@ -557,10 +541,10 @@ int pm_goal_parse(const char *text, size_t length, const char *source,
 {
 	struct reader r = {
 		.lexer = pm_lexer_begin(text, length, source, -EINVAL, err),
-		.goal = calloc(1, sizeof(*r.goal)),
+		.goal = pm_xarray(1, sizeof(*r.goal)),
 		.rank = PM_NONE,
 	};
-	int rc = r.goal ? read_goal(&r) : pm_error_no_memory(err);
+	int rc = read_goal(&r);
 
 	free(r.events);
 	free(r.labels);

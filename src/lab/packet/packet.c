@@ -316,7 +316,7 @@ static void change(struct pm_packet *sim)
 	packet_see_end(sim);
 }
 
-int pm_packet_run(struct pm_packet *sim, uint32_t until, struct pm_error *err)
+void pm_packet_run(struct pm_packet *sim, uint32_t until)
 {
 	while (sim->wheel.now < until) {
 		uint32_t stop = next_change(sim), time;
@@ -325,12 +325,9 @@ int pm_packet_run(struct pm_packet *sim, uint32_t until, struct pm_error *err)
 		while ((time = wheel_next(&sim->wheel)) < stop) {
 			sim->wheel.now = time;
 			run_tick(sim);
-			if (sim->failed || sim->wheel.failed)
-				return pm_error_no_memory(err);
 		}
 		sim->wheel.now = stop;
 		if (stop < until)
 			change(sim);
 	}
-	return 0;
 }

@@ -2,7 +2,7 @@
 /* Begins and ends a run. */
 #include "packet_parts.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 
@@ -191,26 +191,26 @@ static void allocate_packet(struct pm_packet *sim)
 	size_t lanes = (size_t)fabric->num_ports * sim->lanes;
 
 	sim->tables =
-		pm_pool_bytes(pool, (size_t)fabric->num_switches * sim->config.length);
+		pm_pool_xbytes(pool, (size_t)fabric->num_switches * sim->config.length);
 	sim->stride =
 		(sizeof(struct port) + sim->lanes * sizeof(struct lane) + 63) / 64 * 64;
-	sim->ports = pm_pool_bytes(pool, fabric->num_ports * sim->stride);
+	sim->ports = pm_pool_xbytes(pool, fabric->num_ports * sim->stride);
 	if (sim->config.in_line)
-		sim->line = pm_pool_array(pool, lanes, sizeof(*sim->line));
+		sim->line = pm_pool_xarray(pool, lanes, sizeof(*sim->line));
 	if (sim->lanes > 1)
 		sim->arbiters =
-			pm_pool_array(pool, fabric->num_ports, sizeof(*sim->arbiters));
+			pm_pool_xarray(pool, fabric->num_ports, sizeof(*sim->arbiters));
 	if (sim->config.reads)
-		sim->starved = pm_pool_array(pool, (size_t)fabric->num_switches * 4,
-					     sizeof(*sim->starved));
-	sim->source = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->source));
-	sim->senders = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->senders));
-	sim->drops_at = pm_pool_array(pool, fabric->num_nodes, sizeof(*sim->drops_at));
-	sim->windows = pm_pool_array(pool, sim->num_windows, sizeof(*sim->windows));
-	sim->latencies = pm_pool_array(pool, BUCKETS, sizeof(*sim->latencies));
+		sim->starved = pm_pool_xarray(pool, (size_t)fabric->num_switches * 4,
+					      sizeof(*sim->starved));
+	sim->source = pm_pool_xarray(pool, sim->config.num_hosts, sizeof(*sim->source));
+	sim->senders = pm_pool_xarray(pool, sim->config.num_hosts, sizeof(*sim->senders));
+	sim->drops_at = pm_pool_xarray(pool, fabric->num_nodes, sizeof(*sim->drops_at));
+	sim->windows = pm_pool_xarray(pool, sim->num_windows, sizeof(*sim->windows));
+	sim->latencies = pm_pool_xarray(pool, BUCKETS, sizeof(*sim->latencies));
 	sim->busy_before =
-		pm_pool_array(pool, fabric->num_ports, sizeof(*sim->busy_before));
-	sim->busy = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->busy));
+		pm_pool_xarray(pool, fabric->num_ports, sizeof(*sim->busy_before));
+	sim->busy = pm_pool_xarray(pool, fabric->num_ports, sizeof(*sim->busy));
 }
 
 int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **result,
@@ -221,9 +221,7 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 
 	if (rc)
 		return rc;
-	sim = calloc(1, sizeof(*sim));
-	if (!sim)
-		return pm_error_no_memory(err);
+	sim = pm_xarray(1, sizeof(*sim));
 	wheel_begin(&sim->wheel);
 	sim->config = *config;
 	sim->lanes = config->lanes ? config->lanes->num : 1;
@@ -232,26 +230,16 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 		sim->num_windows = (config->warmup + config->batch * config->batches) /
 				   config->window;
 	allocate_packet(sim);
-	rc = pm_pool_check(&sim->pool, err);
-	if (!rc && config->timeout &&
-	    rc_begin(&sim->rc, config->num_hosts, config->timeout, config->tries))
-		rc = pm_error_no_memory(err);
-	if (!rc) {
-		memcpy(sim->tables, config->tables,
-		       (size_t)config->fabric->num_switches * config->length);
-		if (sim->lanes > 1)
-			arbiter_begin(sim);
-		begin_ports(sim);
-		if (config->num_failed && !config->fail_at)
-			packet_fail_links(sim); /* before anything is sent */
-		begin_hosts(sim);
-		if (sim->failed || sim->wheel.failed)
-			rc = pm_error_no_memory(err);
-	}
-	if (rc) {
-		pm_packet_free(sim);
-		return rc;
-	}
+	if (config->timeout)
+		rc_begin(&sim->rc, config->num_hosts, config->timeout, config->tries);
+	memcpy(sim->tables, config->tables,
+	       (size_t)config->fabric->num_switches * config->length);
+	if (sim->lanes > 1)
+		arbiter_begin(sim);
+	begin_ports(sim);
+	if (config->num_failed && !config->fail_at)
+		packet_fail_links(sim); /* before anything is sent */
+	begin_hosts(sim);
 	*result = sim;
 	return 0;
 }

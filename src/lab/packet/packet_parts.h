@@ -127,7 +127,6 @@ struct pm_packet {
 	uint32_t num_packets, room, free;
 	uint64_t inside;     /* packets that are neither bad nor dropped */
 	uint64_t waste;	     /* bad and dropped packets that still come in */
-	bool failed;	     /* there was no memory for a packet */
 	struct rc rc;	     /* with config.timeout */
 	struct rc_tag *tags; /* [packet] then */
 	uint32_t tags_room;

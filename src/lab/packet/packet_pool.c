@@ -2,7 +2,7 @@
 /* Takes, drops and returns packets. */
 #include "packet_parts.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 static const char *const drop_names[PM_DROPS] = {
 	"no-entry", "no-lid", "dead-port", "cut", "lifetime", "wrong-host",
@@ -21,14 +21,12 @@ uint32_t packet_take(struct pm_packet *sim)
 		sim->free = sim->packets[index].next;
 		return index;
 	}
-	if (sim->num_packets == PM_NONE ||
-	    pm_grow(&sim->packets, &sim->room, sim->num_packets + 1,
-		    sizeof(*sim->packets)) ||
-	    (sim->config.timeout && pm_grow(&sim->tags, &sim->tags_room,
-					    sim->num_packets + 1, sizeof(*sim->tags)))) {
-		sim->failed = true;
-		return PM_NONE;
-	}
+	if (sim->num_packets == PM_NONE)
+		pm_no_memory();
+	pm_xgrow(&sim->packets, &sim->room, sim->num_packets + 1, sizeof(*sim->packets));
+	if (sim->config.timeout)
+		pm_xgrow(&sim->tags, &sim->tags_room, sim->num_packets + 1,
+			 sizeof(*sim->tags));
 	return sim->num_packets++;
 }
 

@@ -2,13 +2,11 @@
 /* Reliable connections: time-outs, retries and duplicates. */
 #include "packet_rc.h"
 
-#include <portmajor/base/alloc.h>
-
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
 
 #define FIRST_SLOTS 256
 
-int rc_begin(struct rc *rc, uint32_t num_hosts, uint32_t timeout, uint32_t tries)
+void rc_begin(struct rc *rc, uint32_t num_hosts, uint32_t timeout, uint32_t tries)
 {
 	*rc = (struct rc){
 		.num_hosts = num_hosts,
@@ -17,14 +15,11 @@ int rc_begin(struct rc *rc, uint32_t num_hosts, uint32_t timeout, uint32_t tries
 		.num_slots = FIRST_SLOTS,
 		.free = PM_NONE,
 	};
-	rc->slots = pm_array(FIRST_SLOTS, sizeof(*rc->slots));
-	rc->first_ready = pm_array(num_hosts, sizeof(*rc->first_ready));
-	rc->last_ready = pm_array(num_hosts, sizeof(*rc->last_ready));
-	if (!rc->slots || !rc->first_ready || !rc->last_ready)
-		return -ENOMEM;
+	rc->slots = pm_xarray(FIRST_SLOTS, sizeof(*rc->slots));
+	rc->first_ready = pm_xarray(num_hosts, sizeof(*rc->first_ready));
+	rc->last_ready = pm_xarray(num_hosts, sizeof(*rc->last_ready));
 	memset(rc->slots, 0xff, FIRST_SLOTS * sizeof(*rc->slots));
 	memset(rc->first_ready, 0xff, num_hosts * sizeof(*rc->first_ready));
-	return 0;
 }
 
 void rc_end(struct rc *rc)
@@ -50,34 +45,31 @@ static uint32_t *find_slot(const struct rc *rc, uint32_t from, uint32_t to)
 	return &rc->slots[at];
 }
 
-static int double_slots(struct rc *rc)
+static void double_slots(struct rc *rc)
 {
 	uint32_t *slots, *old = rc->slots;
 
 	if (rc->num_slots > UINT32_MAX / 2)
-		return -ENOMEM;
-	slots = pm_array((size_t)rc->num_slots * 2, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
+		pm_no_memory();
+	slots = pm_xarray((size_t)rc->num_slots * 2, sizeof(*slots));
 	rc->num_slots *= 2;
 	memset(slots, 0xff, (size_t)rc->num_slots * sizeof(*slots));
 	rc->slots = slots;
 	for (uint32_t i = 0; i < rc->num_pairs; i++)
 		*find_slot(rc, rc->pairs[i].from, rc->pairs[i].to) = i;
 	free(old);
-	return 0;
 }
 
-/* Finds or adds a pair; PM_NONE: out of memory. */
+/* Finds or adds a pair. */
 static uint32_t find_pair(struct rc *rc, uint32_t from, uint32_t to)
 {
 	uint32_t *slot = find_slot(rc, from, to);
 
 	if (*slot != PM_NONE)
 		return *slot;
-	if (pm_grow(&rc->pairs, &rc->room, rc->num_pairs + 1, sizeof(*rc->pairs)) ||
-	    (rc->num_pairs >= rc->num_slots / 2 && double_slots(rc)))
-		return PM_NONE;
+	pm_xgrow(&rc->pairs, &rc->room, rc->num_pairs + 1, sizeof(*rc->pairs));
+	if (rc->num_pairs >= rc->num_slots / 2)
+		double_slots(rc);
 	slot = find_slot(rc, from, to);
 	rc->pairs[rc->num_pairs] = (struct rc_pair){
 		.from = from,
@@ -119,18 +111,15 @@ static uint32_t take_record(struct rc *rc)
 		rc->free = rc->records[index].next;
 		return index;
 	}
-	if (pm_grow(&rc->records, &rc->records_room, rc->num_records + 1,
-		    sizeof(*rc->records)))
-		return PM_NONE;
+	pm_xgrow(&rc->records, &rc->records_room, rc->num_records + 1,
+		 sizeof(*rc->records));
 	return rc->num_records++;
 }
 
-static int add_record(struct rc *rc, struct rc_pair *pair, struct rc_record record)
+static void add_record(struct rc *rc, struct rc_pair *pair, struct rc_record record)
 {
 	uint32_t index = take_record(rc);
 
-	if (index == PM_NONE)
-		return -ENOMEM;
 	record.next = PM_NONE;
 	rc->records[index] = record;
 	if (pair->tail == PM_NONE)
@@ -140,34 +129,28 @@ static int add_record(struct rc *rc, struct rc_pair *pair, struct rc_record reco
 	pair->tail = index;
 	if (pair->sending == PM_NONE)
 		pair->sending = index;
-	return 0;
 }
 
-int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
-	   uint32_t packet)
+void rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
+	    uint32_t packet)
 {
 	uint32_t index = find_pair(rc, from, message->to);
-	struct rc_pair *pair;
+	struct rc_pair *pair = &rc->pairs[index];
 
-	if (index == PM_NONE)
-		return -ENOMEM;
-	pair = &rc->pairs[index];
 	if (pair->broken) {
 		rc->totals.refused++;
-		return 0;
+		return;
 	}
 	for (uint32_t left = message->blocks, size; left; left -= size) {
 		size = left < packet ? left : packet;
-		if (add_record(rc, pair,
-			       (struct rc_record){.created = (uint32_t)message->time,
-						  .id = message->id,
-						  .size = (uint8_t)size,
-						  .sl = message->sl,
-						  .last = size == left}))
-			return -ENOMEM;
+		add_record(rc, pair,
+			   (struct rc_record){.created = (uint32_t)message->time,
+					      .id = message->id,
+					      .size = (uint8_t)size,
+					      .sl = message->sl,
+					      .last = size == left});
 	}
 	make_ready(rc, index);
-	return 0;
 }
 
 /* Frees the first unanswered packet's record: it is answered. */

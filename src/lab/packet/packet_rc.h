@@ -65,13 +65,12 @@ enum rc_answer {
 	RC_GAP = 4,	    /* the same, as this packet is not the expected one */
 };
 
-/* -ENOMEM. */
-int rc_begin(struct rc *rc, uint32_t num_hosts, uint32_t timeout, uint32_t tries);
+void rc_begin(struct rc *rc, uint32_t num_hosts, uint32_t timeout, uint32_t tries);
 void rc_end(struct rc *rc);
 
-/* Adds a message of a host, in packets of `packet` blocks. -ENOMEM. */
-int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
-	   uint32_t packet);
+/* Adds a message of a host, in packets of `packet` blocks. */
+void rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
+	    uint32_t packet);
 
 /*
  * Takes the host's next packet, if it has one. *timed: the caller must call rc_look at

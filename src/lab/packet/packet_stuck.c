@@ -6,9 +6,7 @@
  */
 #include "packet_parts.h"
 
-#include <portmajor/base/alloc.h>
-
-#include <errno.h>
+#include <portmajor/memory/xalloc.h>
 
 struct stuck {
 	const struct pm_packet *sim;
@@ -116,8 +114,8 @@ static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t nu
 }
 
 /* Follows stuck outputs from one on, until a loop closes; returns the loop's length. */
-static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
-			uint32_t *loop, uint32_t room)
+static uint32_t follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
+			     uint32_t *loop, uint32_t room)
 {
 	uint32_t steps = stuck->sim->config.fabric->num_ports, at = port, num = 0;
 
@@ -132,32 +130,29 @@ static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t numbe
 		num++;
 		at = next_stuck(stuck, at, number);
 	} while (at != port && at != PM_NONE);
-	return (int)num;
+	return num;
 }
 
-/* Finds outputs that move; -ENOMEM. The caller frees stuck->pool. */
-static int look_for_stuck(struct stuck *stuck)
+/* Finds outputs that move. The caller frees stuck->pool. */
+static void look_for_stuck(struct stuck *stuck)
 {
 	size_t num = (size_t)stuck->sim->config.fabric->num_ports * stuck->sim->lanes;
 
-	stuck->held = pm_pool_array(&stuck->pool, num, sizeof(*stuck->held));
-	stuck->moves = pm_pool_array(&stuck->pool, num, sizeof(*stuck->moves));
-	if (pm_pool_check(&stuck->pool, NULL))
-		return -ENOMEM;
+	stuck->held = pm_pool_xarray(&stuck->pool, num, sizeof(*stuck->held));
+	stuck->moves = pm_pool_xarray(&stuck->pool, num, sizeof(*stuck->moves));
 	count_held(stuck);
 	find_moving(stuck);
-	return 0;
 }
 
 /*
  * Finds a loop, of which loop[] gets up to `room` ports, and its lane; returns its
  * length.
  */
-static int find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
-		     uint32_t *lane)
+static uint32_t find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
+			  uint32_t *lane)
 {
 	const struct pm_packet *sim = stuck->sim;
-	int found = 0;
+	uint32_t found = 0;
 
 	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
 		for (uint32_t l = 0; l < sim->lanes && !found; l++)
@@ -168,14 +163,13 @@ static int find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
 	return found;
 }
 
-int pm_packet_stuck(const struct pm_packet *sim, uint32_t *loop, uint32_t room,
-		    struct pm_error *err)
+uint32_t pm_packet_stuck(const struct pm_packet *sim, uint32_t *loop, uint32_t room)
 {
 	struct stuck stuck = {.sim = sim};
-	uint32_t lane;
-	int found = look_for_stuck(&stuck) ? pm_error_no_memory(err)
-					   : find_loop(&stuck, loop, room, &lane);
+	uint32_t lane, found;
 
+	look_for_stuck(&stuck);
+	found = find_loop(&stuck, loop, room, &lane);
 	pm_pool_free(&stuck.pool);
 	return found;
 }
@@ -214,7 +208,7 @@ static uint32_t find_begin(const struct pm_packet *sim,
 }
 
 /* Adds a deadlock. One that began when the last had hardly ended is the same. */
-static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock *found)
+static void note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock *found)
 {
 	struct pm_packet_deadlock *last =
 		sim->num_deadlocks ? &sim->deadlocks[sim->num_deadlocks - 1] : NULL;
@@ -224,33 +218,28 @@ static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock 
 		last->end = found->end;
 		if (found->hosts > last->hosts)
 			last->hosts = found->hosts;
-		return 0;
+		return;
 	}
-	if (pm_grow(&sim->deadlocks, &sim->deadlocks_room, sim->num_deadlocks + 1,
-		    sizeof(*sim->deadlocks)))
-		return -ENOMEM;
+	pm_xgrow(&sim->deadlocks, &sim->deadlocks_room, sim->num_deadlocks + 1,
+		 sizeof(*sim->deadlocks));
 	sim->deadlocks[sim->num_deadlocks++] = *found;
-	return 0;
 }
 
-/* Looks for a deadlock now; -ENOMEM. */
-static int find_deadlock(struct pm_packet *sim)
+/* Looks for a deadlock now. */
+static void find_deadlock(struct pm_packet *sim)
 {
 	struct pm_packet_deadlock found = {.end = sim->wheel.now};
 	struct stuck stuck = {.sim = sim};
 	uint32_t lane = 0;
-	int rc = look_for_stuck(&stuck);
 
-	if (!rc)
-		found.length =
-			(uint32_t)find_loop(&stuck, found.loop, PM_PACKET_LOOP, &lane);
-	if (!rc && found.length) {
+	look_for_stuck(&stuck);
+	found.length = find_loop(&stuck, found.loop, PM_PACKET_LOOP, &lane);
+	if (found.length) {
 		found.begin = find_begin(sim, &found, lane);
 		found.hosts = count_blocked(&stuck);
-		rc = note_deadlock(sim, &found);
+		note_deadlock(sim, &found);
 	}
 	pm_pool_free(&stuck.pool);
-	return rc;
 }
 
 void packet_look_for_deadlock(struct pm_packet *sim)
@@ -260,15 +249,13 @@ void packet_look_for_deadlock(struct pm_packet *sim)
 	if (sim->last_search && sim->wheel.now - sim->last_search < pause)
 		return;
 	sim->last_search = sim->wheel.now;
-	sim->failed |= find_deadlock(sim) != 0;
+	find_deadlock(sim);
 }
 
-int pm_packet_deadlocks(struct pm_packet *sim, const struct pm_packet_deadlock **list,
-			uint32_t *num, struct pm_error *err)
+uint32_t pm_packet_deadlocks(struct pm_packet *sim,
+			     const struct pm_packet_deadlock **list)
 {
-	if (find_deadlock(sim))
-		return pm_error_no_memory(err);
+	find_deadlock(sim);
 	*list = sim->deadlocks;
-	*num = sim->num_deadlocks;
-	return 0;
+	return sim->num_deadlocks;
 }

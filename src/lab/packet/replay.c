@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Puts a trace of LFT Sets on the packet engine's clock. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/lab/replay.h>
+#include <portmajor/memory/xalloc.h>
 
 #define FS UINT64_C(1000000) /* per ns */
 
@@ -83,21 +83,17 @@ static void list_returns(const struct pm_lft_trace *trace,
 	}
 }
 
-int pm_replay_make(const struct pm_lft_trace *trace,
-		   const struct pm_replay_config *config, struct pm_replay *replay,
-		   struct pm_error *err)
+void pm_replay_make(const struct pm_lft_trace *trace,
+		    const struct pm_replay_config *config, struct pm_replay *replay)
 {
-	struct turn *turns = pm_array(trace->num, sizeof(*turns));
+	struct turn *turns = pm_xarray(trace->num, sizeof(*turns));
 
 	*replay = (struct pm_replay){0};
-	if (!turns)
-		return pm_error_no_memory(err);
 	replay->num = list_turns(trace, config, turns, replay);
-	replay->list = pm_array(replay->num, sizeof(*replay->list));
-	replay->returns = pm_array(trace->num_active, sizeof(*replay->returns));
-	if (replay->returns)
-		list_returns(trace, config, replay);
-	for (uint32_t i = 0; replay->list && i < replay->num; i++) {
+	replay->list = pm_xarray(replay->num, sizeof(*replay->list));
+	replay->returns = pm_xarray(trace->num_active, sizeof(*replay->returns));
+	list_returns(trace, config, replay);
+	for (uint32_t i = 0; i < replay->num; i++) {
 		const struct pm_lft_trace_set *set = &trace->set[turns[i].set];
 
 		replay->list[i] = (struct pm_packet_set){
@@ -107,10 +103,4 @@ int pm_replay_make(const struct pm_lft_trace *trace,
 		       PM_LFT_BLOCK);
 	}
 	free(turns);
-	if (replay->list && replay->returns)
-		return 0;
-	free(replay->list);
-	free(replay->returns);
-	*replay = (struct pm_replay){0};
-	return pm_error_no_memory(err);
 }

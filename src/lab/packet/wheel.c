@@ -2,7 +2,7 @@
 /* Keeps events by time, in a wheel of slots, with a heap for those far ahead. */
 #include "wheel.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 void wheel_begin(struct wheel *wheel)
 {
@@ -26,11 +26,8 @@ static uint32_t take_chunk(struct wheel *wheel)
 		wheel->free = wheel->chunks[c].next;
 		return c;
 	}
-	if (pm_grow(&wheel->chunks, &wheel->room, wheel->num_chunks + 1,
-		    sizeof(*wheel->chunks))) {
-		wheel->failed = true;
-		return PM_NONE;
-	}
+	pm_xgrow(&wheel->chunks, &wheel->room, wheel->num_chunks + 1,
+		 sizeof(*wheel->chunks));
 	return wheel->num_chunks++;
 }
 
@@ -38,8 +35,6 @@ struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot)
 {
 	uint32_t c = take_chunk(wheel);
 
-	if (c == PM_NONE)
-		return NULL;
 	wheel->chunks[c].next = PM_NONE;
 	wheel->chunks[c].num = 0;
 	if (wheel->last[slot] == PM_NONE) {
@@ -56,7 +51,6 @@ struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot)
 void wheel_add_later(struct wheel *wheel, uint32_t time, uint32_t what, uint32_t arg)
 {
 	pm_event_queue_add(&wheel->later, time - wheel->later.now, what, arg);
-	wheel->failed |= wheel->later.no_memory;
 }
 
 /* The first used slot from `slot` on, cyclically; there is one. */

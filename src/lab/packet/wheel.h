@@ -27,7 +27,6 @@ struct chunk {
 
 struct wheel {
 	uint32_t now;
-	bool failed;			    /* no memory for an event */
 	uint32_t first[WHEEL], last[WHEEL]; /* chunks of each tick, or PM_NONE */
 	uint64_t used[WHEEL / 64];	    /* ticks with events */
 	uint64_t used_words;
@@ -43,7 +42,7 @@ void wheel_end(struct wheel *wheel);
 struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
 void wheel_add_later(struct wheel *wheel, uint32_t time, uint32_t what, uint32_t arg);
 
-/* Adds an event at a time, now or later. Sets `failed` without memory. */
+/* Adds an event at a time, now or later. */
 static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
 			     uint32_t arg)
 {
@@ -58,8 +57,7 @@ static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
 	chunk = c == PM_NONE || wheel->chunks[c].num == CHUNK
 			? wheel_add_chunk(wheel, slot)
 			: &wheel->chunks[c];
-	if (chunk)
-		chunk->list[chunk->num++] = (struct event){what, arg};
+	chunk->list[chunk->num++] = (struct event){what, arg};
 }
 
 /* The time of the next event, or NO_TIME. */

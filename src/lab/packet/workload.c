@@ -5,6 +5,7 @@
 #include <portmajor/base/pool.h>
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/fabric.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -358,18 +359,18 @@ static void allocate_workload(struct pm_workload *workload)
 	size_t num = config->num_list;
 
 	workload->senders =
-		pm_pool_array(pool, config->num_hosts, sizeof(*workload->senders));
-	workload->members = pm_pool_array(pool, config->num_hosts, sizeof(uint32_t));
+		pm_pool_xarray(pool, config->num_hosts, sizeof(*workload->senders));
+	workload->members = pm_pool_xarray(pool, config->num_hosts, sizeof(uint32_t));
 	if (config->ticks)
-		workload->config.ticks = pm_pool_copy(
+		workload->config.ticks = pm_pool_xcopy(
 			pool, config->ticks, config->num_hosts, sizeof(*config->ticks));
 	if (config->pattern != PM_LIST)
 		return;
 	workload->first =
-		pm_pool_array(pool, (size_t)config->num_hosts + 1, sizeof(uint32_t));
-	workload->order = pm_pool_array(pool, num, sizeof(uint32_t));
-	workload->missing = pm_pool_array(pool, num, sizeof(uint32_t));
-	workload->arrived = pm_pool_array(pool, num, sizeof(uint64_t));
+		pm_pool_xarray(pool, (size_t)config->num_hosts + 1, sizeof(uint32_t));
+	workload->order = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	workload->missing = pm_pool_xarray(pool, num, sizeof(uint32_t));
+	workload->arrived = pm_pool_xarray(pool, num, sizeof(uint64_t));
 }
 
 int pm_workload_new(const struct pm_workload_config *config, struct pm_workload **result,
@@ -380,18 +381,14 @@ int pm_workload_new(const struct pm_workload_config *config, struct pm_workload 
 
 	if (rc)
 		return rc;
-	workload = calloc(1, sizeof(*workload));
-	if (!workload)
-		return pm_error_no_memory(err);
+	workload = pm_xarray(1, sizeof(*workload));
 	workload->config = *config;
 	if (!config->members) {
 		workload->config.num_jobs = 1;
 		workload->config.job_hosts = config->num_hosts;
 	}
 	allocate_workload(workload);
-	rc = pm_pool_check(&workload->pool, err);
-	if (!rc)
-		rc = begin_workload(workload, err);
+	rc = begin_workload(workload, err);
 	if (rc) {
 		pm_workload_free(workload);
 		return rc;

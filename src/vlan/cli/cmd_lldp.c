@@ -9,7 +9,7 @@
 #include "text.h"
 #include "vlan_commands.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static uint32_t find_heard(const struct pm_fabric *fabric, const char *name)
 	uint32_t node = PM_NONE;
 
 	if (!text)
-		cli_no_memory();
+		pm_no_memory();
 	while (dot && node == PM_NONE) {
 		node = pm_fabric_find_name(fabric, text);
 		dot = strrchr(text, '.');
@@ -218,7 +218,7 @@ static int find_owner(const struct cabling *c, const char *path, uint32_t *node)
 				path, SUFFIX);
 	name = strndup(base, length - suffix);
 	if (!name)
-		cli_no_memory();
+		pm_no_memory();
 	*node = find_heard(c->fabric, name);
 	free(name);
 	if (*node == PM_NONE)
@@ -253,11 +253,9 @@ static int run_lldp(struct cabling *c, const struct request *request)
 		status = cli_fabric_read(request->files[0], &request->fabric, &c->fabric);
 	if (status)
 		return status;
-	c->node = pm_array(c->fabric->num_nodes, 1);
-	c->hearing = pm_array(c->fabric->num_ports, 1);
+	c->node = pm_xarray(c->fabric->num_nodes, 1);
+	c->hearing = pm_xarray(c->fabric->num_ports, 1);
 	c->findings = json_array();
-	if (!c->node || !c->hearing)
-		cli_no_memory();
 	for (int i = 1; i < request->num_files && !status; i++)
 		status = take_file(c, request->files[i]);
 	if (!status)

@@ -5,9 +5,8 @@
 #include "text.h"
 #include "vlan_commands.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,13 +19,6 @@ struct request {
 	struct cli_failed failed;
 	struct cli_output output;
 };
-
-static int fail_vlans(int rc, const struct pm_error *err)
-{
-	if (rc == -ENOMEM)
-		cli_no_memory();
-	return cli_refuse(err);
-}
 
 /* ---- Fewer VLANs, for small MAC tables ---- */
 
@@ -44,33 +36,24 @@ static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32
 	int rc;
 
 	if (job->vlans.num) { /* untagged hosts are known already */
-		untagged = pm_copy(job->vlans.untagged, job->vlans.num_hosts, 1);
-		if (!untagged)
-			cli_no_memory();
+		untagged = pm_xcopy(job->vlans.untagged, job->vlans.num_hosts, 1);
 		pm_vlans_free(&job->vlans);
 	}
 	rc = pm_vlans_make(job->fabric, tree, limit, &job->vlans, &err);
 	if (!rc && untagged)
 		memcpy(job->vlans.untagged, untagged, job->vlans.num_hosts);
 	free(untagged);
-	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+	return rc ? cli_refuse(&err) : EXIT_FINE;
 }
 
-static int assignment(struct vlan_job *job)
+static void assignment(struct vlan_job *job)
 {
-	struct pm_error err;
-	int rc;
-
 	if (!job->table.host)
 		job->table.host =
-			pm_array(job->vlans.num_hosts, sizeof(*job->table.host));
-	if (!job->table.host)
-		cli_no_memory();
-	rc = pm_vlans_assign(&job->vlans, NULL, &job->table, &job->assignment, &err);
-	if (!rc)
-		rc = pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
-					 &job->mac_switch, &err);
-	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+			pm_xarray(job->vlans.num_hosts, sizeof(*job->table.host));
+	pm_vlans_assign(&job->vlans, NULL, &job->table, &job->assignment);
+	pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
+			    &job->mac_switch);
 }
 
 static bool has_room(const struct vlan_job *job)
@@ -103,7 +86,7 @@ static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 
 		status = make_at_most(job, tree, middle);
 		if (!status)
-			status = assignment(job);
+			assignment(job);
 		if (has_room(job))
 			low = middle;
 		else
@@ -112,7 +95,7 @@ static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 	if (!status)
 		status = make_at_most(job, tree, low);
 	if (!status)
-		status = assignment(job);
+		assignment(job);
 	return status || has_room(job) ? status : refuse_macs(job);
 }
 
@@ -135,10 +118,11 @@ static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
 {
 	int status = make_vlans(job, tree);
 
-	if (!status)
-		status = assignment(job);
-	if (status || has_room(job))
+	if (status)
 		return status;
+	assignment(job);
+	if (has_room(job))
+		return EXIT_FINE;
 	return job->request->merge && job->vlans.num > 1 ? merge_vlans(job, tree)
 							 : refuse_macs(job);
 }
@@ -153,9 +137,7 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 
 	if (!failed->num)
 		return EXIT_FINE;
-	job->cut = pm_array(job->fabric->num_ports, 1);
-	if (!job->cut)
-		cli_no_memory();
+	job->cut = pm_xarray(job->fabric->num_ports, 1);
 	status = cli_failures_add(job->fabric, plan, failed, &ports);
 	for (uint32_t i = 0; i < ports.num && !status; i++) {
 		uint32_t peer = job->fabric->ports[ports.list[i]].peer;
@@ -171,17 +153,13 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 static int finish_vlans(struct vlan_job *job)
 {
 	struct pm_error err;
-	int rc = 0;
 
 	if (job->cut)
-		rc = pm_vlans_fail(&job->vlans, job->cut, &job->table, &job->assignment,
-				   &err);
-	if (!rc)
-		rc = pm_vlans_check(&job->vlans, &err);
-	if (!rc)
-		rc = pm_vlans_shifts(&job->vlans, job->cut, &job->table, SAMPLES,
-				     &job->loads, &err);
-	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+		pm_vlans_fail(&job->vlans, job->cut, &job->table, &job->assignment);
+	if (pm_vlans_check(&job->vlans, &err))
+		return cli_refuse(&err);
+	pm_vlans_shifts(&job->vlans, job->cut, &job->table, SAMPLES, &job->loads);
+	return EXIT_FINE;
 }
 
 /* ---- Results ---- */
@@ -189,11 +167,9 @@ static int finish_vlans(struct vlan_job *job)
 /* The fewest and the most hosts of a VLAN. */
 static json_t *hosts_per_vlan(const struct vlan_job *job)
 {
-	uint32_t *num = pm_array(job->vlans.num, sizeof(*num));
+	uint32_t *num = pm_xarray(job->vlans.num, sizeof(*num));
 	uint32_t least = UINT32_MAX, most = 0;
 
-	if (!num)
-		cli_no_memory();
 	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
 		num[job->table.host[h].vlan]++;
 	for (uint32_t i = 0; i < job->vlans.num; i++) {
@@ -416,14 +392,12 @@ int cmd_plan(int argc, char **argv)
 {
 	struct request request = {
 		.vlan.first = FIRST,
-		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
+		.vlan.untagged.list = pm_xarray((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status;
 
-	if (!request.vlan.untagged.list || !request.failed.list)
-		cli_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0) {
 		request.vlan.folder = argv[optind + 1];

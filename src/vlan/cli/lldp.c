@@ -4,7 +4,7 @@
 
 #include "output.h"
 
-#include <portmajor/base/alloc.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -66,8 +66,7 @@ static int take_interface(const char *path, const char *interface, json_t *value
 		return refuse(path, interface, "no chassis with an id");
 	if (!take_port(json_object_get(value, "port"), &neighbour))
 		return refuse(path, interface, "no port with an id");
-	if (pm_grow(&lldp->list, &lldp->room, lldp->num + 1, sizeof(*lldp->list)))
-		cli_no_memory();
+	pm_xgrow(&lldp->list, &lldp->room, lldp->num + 1, sizeof(*lldp->list));
 	lldp->list[lldp->num++] = neighbour;
 	return EXIT_FINE;
 }

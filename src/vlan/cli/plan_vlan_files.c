@@ -7,9 +7,9 @@
 #include "port_names.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/escape.h>
 #include <portmajor/fabric/mac.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -75,14 +75,12 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Prints lines of addresses that the plan no longer has. */
-static int print_gone(FILE *file, const struct vlan_job *job)
+static void print_gone(FILE *file, const struct vlan_job *job)
 {
 	uint32_t num = job->vlans.num_hosts;
-	uint64_t *list = pm_copy(job->mac, num, sizeof(*list));
+	uint64_t *list = pm_xcopy(job->mac, num, sizeof(*list));
 	char text[PM_MAC_TEXT];
 
-	if (!list)
-		return -ENOMEM;
 	qsort(list, num, sizeof(*list), by_number);
 	for (uint32_t i = 0; i < job->old.num; i++) {
 		uint64_t mac = job->old.lines[i].mac;
@@ -92,7 +90,6 @@ static int print_gone(FILE *file, const struct vlan_job *job)
 			fprintf(file, "- %s\n", pm_mac_print(mac, text));
 	}
 	free(list);
-	return 0;
 }
 
 static int write_changes(FILE *file, const void *arg)
@@ -101,7 +98,8 @@ static int write_changes(FILE *file, const void *arg)
 
 	fputs("# what is new or differs from the table before; - MAC: is gone\n", file);
 	print_hosts(file, job, true);
-	return print_gone(file, job);
+	print_gone(file, job);
+	return 0;
 }
 
 /* ---- Names ---- */
@@ -164,11 +162,9 @@ static int compare_paths(const void *a, const void *b)
 static int check_files(const struct vlan_job *job)
 {
 	uint32_t num = job->fabric->num_switches;
-	char **paths = pm_array(num, sizeof(*paths));
+	char **paths = pm_xarray(num, sizeof(*paths));
 	int status = EXIT_FINE;
 
-	if (!paths)
-		cli_no_memory();
 	for (uint32_t sw = 0; sw < num; sw++)
 		paths[sw] = file_name(job, sw, "");
 	qsort(paths, num, sizeof(*paths), compare_paths);
@@ -268,11 +264,7 @@ static void print_runs(FILE *file, const struct vlan_job *job, const uint8_t *ta
 
 static struct port_vlans begin_ports(const struct vlan_job *job)
 {
-	struct port_vlans p = {.tagged = pm_array(job->vlans.num, 1)};
-
-	if (!p.tagged)
-		cli_no_memory();
-	return p;
+	return (struct port_vlans){.tagged = pm_xarray(job->vlans.num, 1)};
 }
 
 static bool has_cable(const struct vlan_job *job, uint32_t port)
@@ -440,7 +432,7 @@ static json_t *port_json(const struct vlan_job *job, uint32_t port)
 
 	find_vlans(job, port, &vlans);
 	if (pm_text_print(print_tagged, &source, &tagged, &length))
-		cli_no_memory();
+		pm_no_memory();
 	object = json_pack("{s:i, s:o}", "port", job->fabric->ports[port].num, "name",
 			   pm_json_text(name));
 	add_peer(job, port, object);

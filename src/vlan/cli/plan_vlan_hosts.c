@@ -4,9 +4,9 @@
 #include "plan_vlan.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
 #include <portmajor/files/mac_list.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,12 +58,10 @@ static int compare_host_macs(const void *a, const void *b)
 static int check_macs(const struct vlan_job *job)
 {
 	uint32_t num = job->vlans.num_hosts;
-	struct owner *list = pm_array(num, sizeof(*list));
+	struct owner *list = pm_xarray(num, sizeof(*list));
 	char text[PM_MAC_TEXT];
 	int status = EXIT_FINE;
 
-	if (!list)
-		cli_no_memory();
 	for (uint32_t h = 0; h < num; h++)
 		list[h] = (struct owner){job->mac[h], h};
 	qsort(list, num, sizeof(*list), compare_host_macs);
@@ -86,13 +84,11 @@ static int check_macs(const struct vlan_job *job)
 static int read_macs(struct vlan_job *job)
 {
 	const struct pm_fabric *fabric = job->fabric;
-	uint64_t *mac = pm_array(fabric->num_ports, sizeof(*mac));
+	uint64_t *mac = pm_xarray(fabric->num_ports, sizeof(*mac));
 	struct pm_error err;
 	int status = EXIT_FINE;
 
-	job->mac = pm_array(job->vlans.num_hosts, sizeof(*job->mac));
-	if (!mac || !job->mac)
-		cli_no_memory();
+	job->mac = pm_xarray(job->vlans.num_hosts, sizeof(*job->mac));
 	if (job->request->macs && pm_mac_list_read(job->request->macs, fabric, mac, &err))
 		status = cli_refuse(&err);
 	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
