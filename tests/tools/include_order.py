@@ -11,13 +11,17 @@ import pathlib
 import re
 import sys
 
+from cycles import reach
+
+LOCAL = re.compile(r'^\s*#\s*include\s*"(\w+)\.h"', re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*<portmajor/(?:(\w+)/)?(\w+\.h)>', re.M)
 
 
 # What is no folder of the core, and the last one of those that it sees.
 OTHERS = {"src/json": "fabric", "include/portmajor/json": "fabric", "src/cli": "memory",
           "plugins/opensm": "files", "plugins/vlan": "vlan"}
-# Places that use JSON: the plugin and the commands.
+COMMANDS = ("src/cli", "src/lab/cli", "src/vlan/cli")
+# Where JSON is spoken: the plugin and the commands.
 SPEAKS_JSON = re.compile(r"^(src/(\w+/)?cli|src/json|plugins/opensm)/")
 
 
@@ -46,9 +50,21 @@ def check_names(root):
             yield f"{name} stands several times: {', '.join(sorted(paths))}"
 
 
+def check_circles(root):
+    """Lines for the sources that include, over other files, a header that includes theirs."""
+    for folder in COMMANDS:
+        uses = collections.defaultdict(set)
+        files = sorted(path for path in (root / folder).rglob("*.[ch]"))
+        for path in files:
+            uses[path.stem] |= {*LOCAL.findall(path.read_text(encoding="utf-8"))} - {path.stem}
+        circle = [name for name in sorted(uses) if name in reach(name, uses)]
+        if circle:
+            yield f"{folder}: {', '.join(circle)} include each other in a circle"
+
+
 def main():
     root, folders = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    wrong = [*check_order(root, folders), *check_names(root)]
+    wrong = [*check_order(root, folders), *check_names(root), *check_circles(root)]
     print("\n".join(wrong) or f"{len(folders)} folders in order")
     return bool(wrong)
 

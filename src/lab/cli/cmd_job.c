@@ -4,6 +4,7 @@
 #include "job.h"
 #include "lists.h"
 #include "text.h"
+#include "traffic_packet.h"
 
 #include <portmajor/memory/xalloc.h>
 

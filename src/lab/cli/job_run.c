@@ -6,6 +6,7 @@
 #include "packet_jobs.h"
 #include "packet_trace.h"
 #include "text.h"
+#include "traffic_packet.h"
 
 #include <portmajor/memory/xalloc.h>
 

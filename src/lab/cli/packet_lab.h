@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_PACKET_LAB_H
 #define PORTMAJOR_CLI_PACKET_LAB_H
 
-#include "traffic_packet.h"
+#include "packet_request.h"
 
 /*
  * Reads the fabric at a path, its tables and the failure, and sets up the engine for a

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_PACKET_RUN_H
 #define PORTMAJOR_CLI_PACKET_RUN_H
 
-#include "traffic_packet.h"
+#include "packet_request.h"
 
 /* Convert times to ticks, at most PM_PACKET_MAX_TICKS, and back. */
 uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps);

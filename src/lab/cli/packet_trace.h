@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_PACKET_TRACE_H
 #define PORTMAJOR_CLI_PACKET_TRACE_H
 
-#include "traffic_packet.h"
+#include "packet_request.h"
 
 #include <portmajor/lab/goal.h>
 

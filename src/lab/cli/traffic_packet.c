@@ -5,6 +5,7 @@
 #include "packet_jobs.h"
 #include "packet_lab.h"
 #include "traffic.h"
+#include "traffic_packet.h"
 
 #include <portmajor/base/hash.h>
 #include <portmajor/lab/packet_paths.h>

@@ -5,6 +5,7 @@
 #include "packet_jobs.h"
 #include "text.h"
 #include "traffic.h"
+#include "traffic_packet.h"
 #include "write.h"
 
 #include <math.h>

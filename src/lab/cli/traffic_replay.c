@@ -3,6 +3,7 @@
 #include "json.h"
 #include "packet_run.h"
 #include "text.h"
+#include "traffic_packet.h"
 
 #include <stdio.h>
 
