@@ -5,6 +5,8 @@
 #include "json.h"
 #include "text.h"
 
+#include <portmajor/memory/xalloc.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,23 +36,15 @@ static int is_folder(const struct dirent *entry)
 	       entry->d_name[strlen(PREFIX)];
 }
 
-/* Adds a path, which is taken over, if the file exists; NULL: out of memory. -1. */
-static int add_path(struct cache_paths *paths, char *path)
+/* Adds a path, which is taken over, if the file exists. */
+static void add_path(struct cache_paths *paths, char *path)
 {
-	char **list;
-
-	if (!path || access(path, F_OK)) {
+	if (access(path, F_OK)) {
 		free(path);
-		return path ? 0 : -1;
+		return;
 	}
-	list = realloc(paths->path, (paths->count + 1) * sizeof(*list));
-	if (!list) {
-		free(path);
-		return -1;
-	}
-	paths->path = list;
-	list[paths->count++] = path;
-	return 0;
+	pm_xgrow(&paths->path, &paths->room, paths->count + 1, sizeof(*paths->path));
+	paths->path[paths->count++] = path;
 }
 
 char *cache_file(const char *operand, const char *name)
@@ -67,41 +61,28 @@ char *cache_file(const char *operand, const char *name)
  * Adds the files of all folders. Does not use glob(3), which takes a folder for empty
  * when out of memory.
  */
-static int add_folders(const char *cache, const char *name, struct cache_paths *paths)
+static void add_folders(const char *cache, const char *name, struct cache_paths *paths)
 {
 	struct dirent **folders = NULL;
 	int num = scandir(cache, &folders, is_folder, alphasort);
-	int rc = num < 0 && errno == ENOMEM ? -1 : 0;
 
+	if (num < 0 && errno == ENOMEM)
+		pm_no_memory();
 	for (int i = 0; i < num; i++) {
-		char *path = NULL;
-
-		if (!rc &&
-		    asprintf(&path, "%s/%s/%s", cache, folders[i]->d_name, name) < 0)
-			path = NULL;
-		if (!rc)
-			rc = add_path(paths, path);
+		add_path(paths,
+			 cli_text_make("%s/%s/%s", cache, folders[i]->d_name, name));
 		free(folders[i]);
 	}
 	free(folders);
-	return rc;
 }
 
-int cache_find(const char *name, struct cache_paths *paths, char **wanted)
+void cache_find(const char *name, struct cache_paths *paths, char **wanted)
 {
 	const char *cache = find_folder();
 
 	*paths = (struct cache_paths){0};
-	if (asprintf(wanted, "%s/" PREFIX "[0-9a-f]*/%s", cache, name) < 0) {
-		*wanted = NULL;
-		return -1;
-	}
-	if (!add_folders(cache, name, paths))
-		return 0;
-	cache_paths_free(paths);
-	free(*wanted);
-	*wanted = NULL;
-	return -1;
+	*wanted = cli_text_make("%s/" PREFIX "[0-9a-f]*/%s", cache, name);
+	add_folders(cache, name, paths);
 }
 
 void cache_paths_free(struct cache_paths *paths)

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 #define CLI_CACHE_DIR "/var/cache/opensm"
 
@@ -18,14 +18,14 @@
 
 struct cache_paths {
 	char **path; /* by their GUIDs */
-	size_t count;
+	uint32_t count, room;
 };
 
 /*
  * Finds the files of this name, of all fabrics. *wanted is the pattern that they match,
- * for messages. The caller frees both. -1: no memory.
+ * for messages. The caller frees both.
  */
-int cache_find(const char *name, struct cache_paths *paths, char **wanted);
+void cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
 /*

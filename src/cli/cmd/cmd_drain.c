@@ -427,11 +427,9 @@ static bool add_meant(struct cli_port *port, const enum drain_match *match)
 /* Asks one port to end the drains that an operand means. An exit status. */
 static int undrain_at(struct cli_port *port, const char *operand, bool quiet, bool *any)
 {
-	enum drain_match *match = calloc(port->kept.drains.num + 1u, sizeof(*match));
+	enum drain_match *match = pm_xarray(port->kept.drains.num + 1u, sizeof(*match));
 	int status;
 
-	if (!match)
-		pm_no_memory();
 	drain_match_find(port, operand, match);
 	status = print_meant(&port->kept.drains, match, operand, quiet);
 	*any |= !status && add_meant(port, match);

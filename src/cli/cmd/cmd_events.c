@@ -333,8 +333,7 @@ static int tell_found(const struct request *request)
 	char *wanted;
 	int status;
 
-	if (cache_find("events", &paths, &wanted))
-		pm_no_memory();
+	cache_find("events", &paths, &wanted);
 	status = paths.count ? tell_all(paths.path, paths.count, request)
 			     : cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	free(wanted);

@@ -27,9 +27,7 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 		whole->summary.by = settings->by;
 		whole->summary.worst = settings->worst;
 		json_incref(settings->json);
-		whole->present = calloc(settings->num_shards, sizeof(*whole->present));
-		if (!whole->present)
-			pm_no_memory();
+		whole->present = pm_xarray(settings->num_shards, sizeof(*whole->present));
 	}
 	if (settings->num_shards != whole->settings.num_shards ||
 	    !json_equal(settings->json, whole->settings.json))

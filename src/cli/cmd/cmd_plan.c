@@ -341,13 +341,11 @@ int cmd_plan(int argc, char **argv)
 	struct pm_netlist_notes notes = {0};
 	struct request request = {
 		.fabric.notes = &notes,
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status;
 
-	if (!request.failed.list)
-		pm_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
 		status = check_request(&request);

@@ -277,16 +277,14 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 
 static void check_plans(struct preflight *p)
 {
-	char *wanted = NULL;
+	char *wanted;
 
-	if (!cache_find("plan", &p->files, &wanted))
-		p->stored = calloc(p->files.count + 1, sizeof(struct pm_plan *));
-	if (!p->stored)
-		pm_no_memory();
-	else if (!p->files.count)
+	cache_find("plan", &p->files, &wanted);
+	p->stored = pm_xarray(p->files.count + 1, sizeof(struct pm_plan *));
+	if (!p->files.count)
 		preflight_report(p, true, "plan file",
 				 "%s: none yet; the first run makes it", wanted);
-	for (size_t i = 0; p->stored && i < p->files.count; i++)
+	for (size_t i = 0; i < p->files.count; i++)
 		p->stored[i] = check_plan(p, p->files.path[i]);
 	free(wanted);
 }

@@ -127,11 +127,9 @@ static int show_each(char *const *paths, size_t count, const struct request *req
 		     time_t *old)
 {
 	bool apart = !request->output.json && !request->output.quiet && !request->watch;
-	struct status *list = calloc(count, sizeof(*list));
+	struct status *list = pm_xarray(count, sizeof(*list));
 	int worst = EXIT_FINE, status;
 
-	if (!list)
-		pm_no_memory();
 	for (size_t i = 0; i < count; i++) {
 		list[i] = (struct status){.path = paths[i],
 					  .max_age = request->max_age,
@@ -164,8 +162,7 @@ static int show_all(const struct request *request, time_t *old)
 	char *wanted;
 	int status;
 
-	if (cache_find("state", &paths, &wanted))
-		pm_no_memory();
+	cache_find("state", &paths, &wanted);
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, wanted);
 	else if (paths.count > 1 && request->expect)
@@ -208,8 +205,7 @@ static uint64_t mark(const void *arg)
 
 	if (request->file)
 		return mark_file(hash, request->file);
-	if (cache_find("state", &paths, &wanted))
-		pm_no_memory();
+	cache_find("state", &paths, &wanted);
 	for (size_t i = 0; i < paths.count; i++)
 		hash = mark_file(hash, paths.path[i]);
 	free(wanted);

@@ -275,16 +275,13 @@ static void new_state(struct state *state, const struct pm_plan *plan)
 
 	*state = (struct state){
 		.plan = plan,
-		.usable = calloc(topology->num_ports, 1),
-		.loads = calloc(topology->num_ports, sizeof(uint32_t)),
-		.tables = calloc(topology->num_switches, sizeof(*state->tables)),
-		.top = calloc(topology->num_switches, sizeof(*state->top)),
-		.changed = calloc(topology->num_switches, sizeof(uint32_t)),
-		.blocks = calloc(topology->num_switches, sizeof(uint32_t)),
+		.usable = pm_xarray(topology->num_ports, 1),
+		.loads = pm_xarray(topology->num_ports, sizeof(uint32_t)),
+		.tables = pm_xarray(topology->num_switches, sizeof(*state->tables)),
+		.top = pm_xarray(topology->num_switches, sizeof(*state->top)),
+		.changed = pm_xarray(topology->num_switches, sizeof(uint32_t)),
+		.blocks = pm_xarray(topology->num_switches, sizeof(uint32_t)),
 	};
-	if (!state->usable || !state->loads || !state->tables || !state->top ||
-	    !state->changed || !state->blocks)
-		pm_no_memory();
 }
 
 /* Makes the tables for what is usable. */
@@ -292,9 +289,7 @@ static void route_state(struct state *state, struct pm_routes *routes,
 			const struct subject *subject)
 {
 	state->routes = routes;
-	state->table = malloc(pm_routes_stride(routes));
-	if (!state->table)
-		pm_no_memory();
+	state->table = pm_xarray(pm_routes_stride(routes), 1);
 	pm_routes_update(routes, state->usable, &state->detours);
 	memcpy(state->table, pm_routes_table(routes, subject->sw),
 	       pm_routes_stride(routes));
@@ -416,9 +411,7 @@ static int write_both(const struct subject *subject, struct state *before,
 		return cli_refuse(&err);
 	}
 	stride = pm_routes_stride(routes);
-	held = calloc(plan->topology->num_switches, stride);
-	if (!held)
-		pm_no_memory();
+	held = pm_xarray(plan->topology->num_switches, stride);
 	route_state(before, routes, subject);
 	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
 		memcpy(held + i * stride, pm_routes_table(routes, i), stride);
@@ -524,9 +517,7 @@ static int find_usable(const struct pm_whatif_now *find, const struct pm_ports *
 	int status = EXIT_FINE;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		states[i]->there = malloc(size);
-		if (!states[i]->there)
-			pm_no_memory();
+		states[i]->there = pm_xarray(size, 1);
 		memcpy(states[i]->there, find->there, size);
 		states[i]->detours = (struct pm_detours){
 			.sm = find->sm == PM_NONE
@@ -638,12 +629,10 @@ static const char *check_operand(const struct request *request, const char *oper
 
 int cmd_table(int argc, char **argv)
 {
-	struct request request = {.failed.list = calloc((size_t)argc, sizeof(char *))};
+	struct request request = {.failed.list = pm_xarray((size_t)argc, sizeof(char *))};
 	const char *operand, *reason;
 	int status;
 
-	if (!request.failed.list)
-		pm_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	operand = status < 0 && optind < argc ? argv[optind] : NULL;
 	reason = status < 0 ? check_operand(&request, operand) : NULL;

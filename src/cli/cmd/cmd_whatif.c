@@ -239,9 +239,7 @@ static int find_parts(struct trial *trial)
 	status = cli_failures_add(trial->fabric, plan, &request->failed, &trial->ports);
 	if (status || !request->back)
 		return status;
-	trial->reset = calloc(trial->fabric->num_nodes + 1u, 1);
-	if (!trial->reset)
-		pm_no_memory();
+	trial->reset = pm_xarray(trial->fabric->num_nodes + 1u, 1);
 	return request->reset ? cli_return_reset(trial->fabric, plan, &request->failed,
 						 trial->reset)
 			      : EXIT_FINE;
@@ -331,14 +329,12 @@ static int try_now(const struct request *request, struct whatif_present *now,
 				     .loads = config.loads};
 	const struct settings times = {.mad_us = request->mad_us,
 				       .wire_smps = request->wire_smps};
-	uint8_t *cut_off = calloc(fabric->num_nodes + 1u, 1);
+	uint8_t *cut_off = pm_xarray(fabric->num_nodes + 1u, 1);
 	struct pm_whatif_result before, after;
 	struct pm_error err;
 	json_t *object;
 	int status = EXIT_FINE;
 
-	if (!cut_off)
-		pm_no_memory();
 	whatif_present_find(now, &find);
 	if (pm_whatif_now(&find, ports->list, ports->num, &before, &after, cut_off,
 			  &err)) {
@@ -735,7 +731,7 @@ static unsigned int count_processors(void)
 int cmd_whatif(int argc, char **argv)
 {
 	struct request request = {
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = pm_xarray((size_t)argc, sizeof(char *)),
 		.shifts = NOT_GIVEN,
 		.mad_us = 265,
 		.wire_smps = 4,
@@ -746,8 +742,6 @@ int cmd_whatif(int argc, char **argv)
 	};
 	int status;
 
-	if (!request.failed.list)
-		pm_no_memory();
 	status = read_options(argc, argv, &request);
 	if (status < 0)
 		status = request.now ? run_now(&request)

@@ -16,10 +16,8 @@
 char *cli_ends_name(const json_t *thing)
 {
 	int length = pm_json_ends_print(thing, NULL, 0);
-	char *name = malloc((size_t)length + 1);
+	char *name = pm_xarray((size_t)length + 1, 1);
 
-	if (!name)
-		pm_no_memory();
 	pm_json_ends_print(thing, name, (size_t)length + 1);
 	return name;
 }

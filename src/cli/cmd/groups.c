@@ -4,7 +4,6 @@
 #include "output.h"
 
 #include <portmajor/analysis/failures.h>
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/roles.h>
@@ -21,47 +20,50 @@
  * Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan. A
  * port without a place is no member.
  */
-static int add_member_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			   uint16_t mlid, uint32_t port, struct cli_groups *groups)
+static void add_member_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			    uint16_t mlid, uint32_t port, struct cli_groups *groups)
 {
 	uint32_t place = plan ? pm_plan_place(plan, fabric, port) : port;
 
 	if (place == PM_NONE)
-		return 0;
-	if (pm_grow(&groups->members, &groups->members_room, groups->num_members + 1,
-		    sizeof(*groups->members)))
-		return -ENOMEM;
+		return;
+	pm_xgrow(&groups->members, &groups->members_room, groups->num_members + 1,
+		 sizeof(*groups->members));
 	groups->members[groups->num_members++] = (struct cli_member){mlid, place};
-	return 0;
 }
 
-static int add_members_of(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			  uint16_t mlid, uint32_t node, struct cli_groups *groups)
+static void add_members_of(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			   uint16_t mlid, uint32_t node, struct cli_groups *groups)
 {
-	int rc = 0;
-
-	if (node < fabric->num_switches)
-		return add_member_port(fabric, plan, mlid, fabric->nodes[node].first_port,
-				       groups);
+	if (node < fabric->num_switches) {
+		add_member_port(fabric, plan, mlid, fabric->nodes[node].first_port,
+				groups);
+		return;
+	}
 	pm_for_each_port(i, fabric, node)
-		if (!rc && fabric->ports[i].peer != PM_NONE)
-			rc = add_member_port(fabric, plan, mlid, i, groups);
-	return rc;
+		if (fabric->ports[i].peer != PM_NONE)
+			add_member_port(fabric, plan, mlid, i, groups);
 }
 
-/* Adds what pm_failures_find has found. A port of a switch means the attached node. */
-static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		     uint16_t mlid, uint32_t thing, struct cli_groups *groups)
+/*
+ * Adds what pm_failures_find has found. A port of a switch means the attached node;
+ * false: it is no end port.
+ */
+static bool add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      uint16_t mlid, uint32_t thing, struct cli_groups *groups)
 {
 	const struct pm_port *port = &fabric->ports[thing];
 
 	if (!port->num)
-		return add_members_of(fabric, plan, mlid, port->node, groups);
+		add_members_of(fabric, plan, mlid, port->node, groups);
+	if (!port->num)
+		return true;
 	if (port->node < fabric->num_switches)
 		thing = port->peer;
 	if (thing == PM_NONE || fabric->ports[thing].node < fabric->num_switches)
-		return -EINVAL;
-	return add_member_port(fabric, plan, mlid, thing, groups);
+		return false;
+	add_member_port(fabric, plan, mlid, thing, groups);
+	return true;
 }
 
 /* ---- Groups ---- */
@@ -75,29 +77,25 @@ static int compare_members(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Makes groups from their members. -ENOMEM. */
-static int make_groups(struct cli_groups *groups)
+/* Makes groups from their members. */
+static void make_groups(struct cli_groups *groups)
 {
 	if (groups->num_members)
 		qsort(groups->members, groups->num_members, sizeof(*groups->members),
 		      compare_members);
-	groups->places = pm_array(groups->num_members, sizeof(*groups->places));
-	if (!groups->places)
-		return -ENOMEM;
+	groups->places = pm_xarray(groups->num_members, sizeof(*groups->places));
 	for (uint32_t i = 0; i < groups->num_members; i++) {
 		uint16_t mlid = groups->members[i].mlid;
 
 		groups->places[i] = groups->members[i].place;
 		if (!i || groups->members[i - 1].mlid != mlid) {
-			if (pm_grow(&groups->list, &groups->room, groups->num + 1,
-				    sizeof(*groups->list)))
-				return -ENOMEM;
+			pm_xgrow(&groups->list, &groups->room, groups->num + 1,
+				 sizeof(*groups->list));
 			groups->list[groups->num++] = (struct pm_group){
 				.mlid = mlid, .members = groups->places + i};
 		}
 		groups->list[groups->num - 1].num++;
 	}
-	return 0;
 }
 
 void cli_groups_free(struct cli_groups *groups)
@@ -125,17 +123,14 @@ static int compare_names(const void *a, const void *b, void *fabric)
 }
 
 /* Files name each host again and again. */
-static int sort_names(struct reader *r)
+static void sort_names(struct reader *r)
 {
 	uint32_t num = r->fabric->num_nodes;
 
-	r->by_name = pm_array(num, sizeof(*r->by_name));
-	if (!r->by_name)
-		return -ENOMEM;
+	r->by_name = pm_xarray(num, sizeof(*r->by_name));
 	for (uint32_t i = 0; i < num; i++)
 		r->by_name[i] = i;
 	qsort_r(r->by_name, num, sizeof(*r->by_name), compare_names, (void *)r->fabric);
-	return 0;
 }
 
 /* The only node with this name, or PM_NONE. */
@@ -161,9 +156,9 @@ static uint32_t find_only(const struct reader *r, const char *name)
 	return r->by_name[low];
 }
 
-/* Adds what a line names. */
-static int add_named(const struct reader *r, uint16_t mlid, const char *name,
-		     struct pm_error *err)
+/* Adds what a line names; false: that is nothing with an end port. */
+static bool add_named(const struct reader *r, uint16_t mlid, const char *name,
+		      struct pm_error *err)
 {
 	uint32_t node = find_only(r, name);
 	struct pm_ports things = {0};
@@ -173,10 +168,13 @@ static int add_named(const struct reader *r, uint16_t mlid, const char *name,
 		return add_thing(r->fabric, r->plan, mlid,
 				 r->fabric->nodes[node].first_port, r->groups);
 	rc = pm_failures_find(r->fabric, r->plan, "member", name, &things, err);
+	if (rc == -ENOMEM)
+		pm_no_memory();
 	for (uint32_t i = 0; i < things.num && !rc; i++)
-		rc = add_thing(r->fabric, r->plan, mlid, things.list[i], r->groups);
+		if (!add_thing(r->fabric, r->plan, mlid, things.list[i], r->groups))
+			rc = -EINVAL;
 	free(things.list);
-	return rc;
+	return !rc;
 }
 
 /* Copies the rest of a line, without blanks at its ends. */
@@ -211,12 +209,11 @@ static int read_line(struct pm_lexer *lexer, struct pm_text line, const struct r
 	if (!copy_rest(line, name))
 		return pm_lexer_fail(lexer, "MLID 0x%x has no member here",
 				     (unsigned int)mlid);
-	rc = add_named(r, (uint16_t)mlid, name, lexer->err);
-	if (rc == -ENOMEM)
-		return rc;
-	return rc ? pm_lexer_fail(lexer, "\"%s\" is neither an end port nor a switch",
-				  name)
-		  : 0;
+	return add_named(r, (uint16_t)mlid, name, lexer->err)
+		       ? 0
+		       : pm_lexer_fail(lexer,
+				       "\"%s\" is neither an end port nor a switch",
+				       name);
 }
 
 int cli_groups_parse(const char *text, size_t length, const char *source,
@@ -226,12 +223,15 @@ int cli_groups_parse(const char *text, size_t length, const char *source,
 	struct pm_lexer lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
 	struct reader r = {fabric, plan, NULL, groups};
 	struct pm_text line;
-	int rc = sort_names(&r);
+	int rc = 0;
 
+	sort_names(&r);
 	while (!rc && pm_lexer_next(&lexer, &line))
 		rc = read_line(&lexer, line, &r);
 	free(r.by_name);
-	return rc ? rc : make_groups(groups);
+	if (!rc)
+		make_groups(groups);
+	return rc;
 }
 
 int cli_groups_read(const char *path, const struct pm_fabric *fabric,
@@ -253,13 +253,10 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 static void add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      struct cli_groups *groups)
 {
-	int rc = 0;
-
-	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes && !rc; i++)
+	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
 		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
-			rc = add_members_of(fabric, plan, PM_MLID_FIRST, i, groups);
-	if (rc || make_groups(groups))
-		pm_no_memory();
+			add_members_of(fabric, plan, PM_MLID_FIRST, i, groups);
+	make_groups(groups);
 }
 
 /* ---- Options ---- */

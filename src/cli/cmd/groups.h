@@ -31,7 +31,7 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 
 /*
  * The same for text in memory, for tests. -EINVAL: the message begins with "source:LINE:
- * "; -ENOMEM. The caller calls cli_groups_free, after an error too.
+ * ". The caller calls cli_groups_free, after an error too.
  */
 int cli_groups_parse(const char *text, size_t length, const char *source,
 		     const struct pm_fabric *fabric, const struct pm_plan *plan,

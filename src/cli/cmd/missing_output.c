@@ -36,10 +36,8 @@ static char *make_name(int (*print)(const json_t *thing, char *text, size_t size
 		       const json_t *thing)
 {
 	int length = print(thing, NULL, 0);
-	char *name = malloc((size_t)length + 1);
+	char *name = pm_xarray((size_t)length + 1, 1);
 
-	if (!name)
-		pm_no_memory();
 	print(thing, name, (size_t)length + 1);
 	return name;
 }
@@ -133,10 +131,8 @@ static int print_nodes(FILE *out, const void *arg)
 {
 	const json_t *names = arg;
 	size_t num = json_array_size(names);
-	const char **list = calloc(num + 1, sizeof(*list));
+	const char **list = pm_xarray(num + 1, sizeof(*list));
 
-	if (!list)
-		pm_no_memory();
 	for (size_t i = 0; i < num; i++)
 		list[i] = json_string_value(json_array_get(names, i));
 	cli_hostlist_print(out, list, (uint32_t)num);

@@ -231,9 +231,7 @@ int cli_ports_open_folder(const char *folder, struct cli_ports *ports)
 
 	while (length > 1 && folder[length - 1] == '/')
 		length--;
-	*ports = (struct cli_ports){.list = calloc(1, sizeof(*ports->list))};
-	if (!ports->list)
-		pm_no_memory();
+	*ports = (struct cli_ports){.list = pm_xarray(1, sizeof(*ports->list))};
 	ports->wanted = cli_text_make("%.*s/", (int)length, folder);
 	return add_port(ports, cli_text_make("%s", ports->wanted), false);
 }
@@ -244,13 +242,10 @@ int cli_ports_open(bool changes, struct cli_ports *ports)
 	int status = EXIT_FINE;
 
 	*ports = (struct cli_ports){0};
-	if (cache_find("", &folders, &ports->wanted))
-		pm_no_memory();
+	cache_find("", &folders, &ports->wanted);
 	if (!folders.count && changes)
 		status = cli_fail(EXIT_INPUT, "%s: " CACHE_NONE, ports->wanted);
-	ports->list = calloc(folders.count + 1, sizeof(*ports->list));
-	if (!ports->list)
-		pm_no_memory();
+	ports->list = pm_xarray(folders.count + 1, sizeof(*ports->list));
 	for (size_t i = 0; i < folders.count && !status; i++) {
 		status = add_port(ports, folders.path[i], changes);
 		folders.path[i] = NULL;
@@ -370,10 +365,8 @@ static char *read_answer_line(int fd, uint32_t wait_s, bool *over)
 {
 	time_t until = time(NULL) + (time_t)wait_s + ANSWER_S, left;
 	size_t used = 0, room = 4096;
-	char *line = malloc(room), *longer;
+	char *line = pm_xarray(room, 1), *longer;
 
-	if (!line)
-		pm_no_memory();
 	for (;;) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
 		ssize_t got;

@@ -19,10 +19,8 @@
 
 static uint8_t *make_marks(const struct pm_fabric *topology)
 {
-	uint8_t *marks = calloc(topology->num_ports + 1u, 1);
+	uint8_t *marks = pm_xarray(topology->num_ports + 1u, 1);
 
-	if (!marks)
-		pm_no_memory();
 	return marks;
 }
 
@@ -224,9 +222,7 @@ static void list_held(struct present *present, const json_t *state)
 	const json_t *flapping = json_object_get(state, "flapping"), *link;
 	size_t i;
 
-	present->held = calloc(json_array_size(flapping) + 1, sizeof(*present->held));
-	if (!present->held)
-		pm_no_memory();
+	present->held = pm_xarray(json_array_size(flapping) + 1, sizeof(*present->held));
 	json_array_foreach(flapping, i, link) {
 		uint32_t port =
 			find_end(present->plan->topology,

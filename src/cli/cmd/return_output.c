@@ -40,7 +40,7 @@ int cli_return_reset(const struct pm_fabric *fabric, const struct pm_plan *plan,
 static int find_cost(const struct cli_return *back, struct pm_return_cost *cost,
 		     bool *own)
 {
-	uint8_t *reached = calloc(back->fabric->num_switches + 1u, 1);
+	uint8_t *reached = pm_xarray(back->fabric->num_switches + 1u, 1);
 	const struct pm_return parts = {
 		.fabric = back->fabric,
 		.ports = back->ports->list,
@@ -53,8 +53,6 @@ static int find_cost(const struct cli_return *back, struct pm_return_cost *cost,
 	struct pm_error err;
 	int status = EXIT_FINE;
 
-	if (!reached)
-		pm_no_memory();
 	*own = !pm_whatif_reached(back->whatif, reached);
 	if (pm_return_cost_find(&parts, cost, &err))
 		status = cli_refuse(&err);

@@ -201,10 +201,8 @@ static char *drain_word(const json_t *end)
 	const char *name = cli_json_label(end);
 	char *text = cli_text_make("%s:%" JSON_INTEGER_FORMAT, name ? name : "", port);
 	size_t size = 4 * strlen(text) + 32; /* of it in quotes, or a GUID */
-	char *word = malloc(size);
+	char *word = pm_xarray(size, 1);
 
-	if (!word)
-		pm_no_memory();
 	if (!name || !*name || !pm_escape_shell(text, word, size))
 		snprintf(word, size, "%s:%" JSON_INTEGER_FORMAT,
 			 cli_json_text(end, "guid"), port);

@@ -6,7 +6,6 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/escape.h>
 #include <portmajor/base/print.h>
 #include <portmajor/json/rows.h>
@@ -64,11 +63,8 @@ int names_add(struct names *names, json_t *failed, json_t *cut_off)
 	}
 	both = json_pack("{s:o, s:o}", "failed", failed, "cut_off", cut_off);
 	if (!both)
-		return -ENOMEM;
-	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list))) {
-		json_decref(both);
-		return -ENOMEM;
-	}
+		pm_no_memory();
+	pm_xgrow(&names->list, &names->room, names->num + 1, sizeof(*names->list));
 	names->list[names->num++] = both;
 	return 0;
 }
@@ -407,7 +403,7 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 			return bad_text(text, "a histogram is damaged");
 		counted += (uint64_t)times;
 		if (pm_histogram_add(h, (uint64_t)value, (uint64_t)times))
-			return bad_text(text, "out of memory");
+			pm_no_memory();
 	}
 	return counted == count ? 0 : bad_text(text, "a histogram is damaged");
 }
@@ -430,21 +426,18 @@ static int read_row(struct pm_failure_summary *summary, struct names *names,
 	struct pm_row row = {.name = names->num};
 	json_t *failed = json_object_get(object, "failed");
 	json_t *cut_off = json_object_get(object, "cut_off");
-	int rc = failed ? names_add(names, json_incref(failed),
-				    cut_off ? json_incref(cut_off) : json_null())
-			: -EINVAL;
 
-	if (rc == -ENOMEM)
-		return bad_text(text, "out of memory");
-	if (rc)
+	if (!failed || names_add(names, json_incref(failed),
+				 cut_off ? json_incref(cut_off) : json_null()))
 		return bad_text(text, "one of the worst has no good \"failed\"");
 	if (get_number(object, "number", 0, INT64_MAX, &row.number, text))
 		return -1;
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		if (read_value(object, m, &row.value[m], text))
 			return -1;
-	return pm_failure_summary_add_row(summary, &row) ? bad_text(text, "out of memory")
-							 : 0;
+	if (pm_failure_summary_add_row(summary, &row))
+		pm_no_memory();
+	return 0;
 }
 
 int summary_read(struct pm_failure_summary *summary, struct names *names,
@@ -465,7 +458,7 @@ int summary_read(struct pm_failure_summary *summary, struct names *names,
 		if (json_is_null(of)) {
 			if (summary->count &&
 			    pm_histogram_add(&summary->histogram[m], 0, summary->count))
-				return bad_text(text, "out of memory");
+				pm_no_memory();
 		} else if (read_histogram(&summary->histogram[m],
 					  json_object_get(of, "histogram"),
 					  summary->count, text)) {

@@ -38,7 +38,7 @@ struct names {
 
 /*
  * Adds an object with these two members to the end of the list, and takes them over;
- * `cut_off` may be null. -EINVAL: no valid name; -ENOMEM, also if one of them is NULL.
+ * `cut_off` may be null. -EINVAL: no valid name. NULL for one of them: out of memory.
  */
 int names_add(struct names *names, json_t *failed, json_t *cut_off);
 void names_free(struct names *names);

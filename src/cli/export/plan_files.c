@@ -10,6 +10,7 @@
 #include <portmajor/base/escape.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/reach.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,11 +31,9 @@ static int compare_guids(const void *a, const void *b)
 static int write_guid2lid(FILE *file, const void *arg)
 {
 	const struct plan_source *s = arg;
-	struct pm_lft_move *list = calloc(PM_MAX_LID + 1, sizeof(*list));
+	struct pm_lft_move *list = pm_xarray(PM_MAX_LID + 1, sizeof(*list));
 	uint32_t count = 0;
 
-	if (!list)
-		return -ENOMEM;
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
 		uint64_t guid = s->lfts->owner[lid].guid;
 

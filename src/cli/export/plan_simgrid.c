@@ -8,9 +8,9 @@
 
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/link.h>
+#include <portmajor/memory/xalloc.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +70,8 @@ static int compare_names(const void *a, const void *b)
 	return differ ? differ : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Adds the GUID to names that several nodes have, or could have then. -ENOMEM. */
-static int distinguish(struct platform *p, struct named *list, uint32_t num)
+/* Adds the GUID to names that several nodes have, or could have then. */
+static void distinguish(struct platform *p, struct named *list, uint32_t num)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
 	uint32_t alike;
@@ -90,33 +90,28 @@ static int distinguish(struct platform *p, struct named *list, uint32_t num)
 			if (alike == 1 && !plan_ends_with_guid(list[k].name))
 				continue;
 			p->name[list[k].node] =
-				pm_pool_copy(&p->pool, text, (size_t)length + 1, 1);
+				pm_pool_xcopy(&p->pool, text, (size_t)length + 1, 1);
 		}
 	}
-	return pm_pool_check(&p->pool, NULL) ? -ENOMEM : 0;
 }
 
-/* Names switches, and the hosts, which find_hosts has marked with any name. -ENOMEM. */
-static int name_nodes(struct platform *p)
+/* Names switches, and the hosts, which find_hosts has marked with any name. */
+static void name_nodes(struct platform *p)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
-	struct named *list = pm_pool_array(&p->pool, fabric->num_nodes, sizeof(*list));
+	struct named *list = pm_pool_xarray(&p->pool, fabric->num_nodes, sizeof(*list));
 	uint32_t num = 0;
 
-	if (!list)
-		return -ENOMEM;
 	for (uint32_t node = 0; node < fabric->num_nodes; node++) {
 		char text[XML_NAME];
 
 		if (node >= fabric->num_switches && !p->name[node])
 			continue;
 		escape(pm_fabric_name(fabric, node), text);
-		p->name[node] = pm_pool_copy(&p->pool, text, strlen(text) + 1, 1);
-		if (!p->name[node])
-			return -ENOMEM;
+		p->name[node] = pm_pool_xcopy(&p->pool, text, strlen(text) + 1, 1);
 		list[num++] = (struct named){p->name[node], node};
 	}
-	return distinguish(p, list, num);
+	distinguish(p, list, num);
 }
 
 /* ---- Hosts and tables ---- */
@@ -252,22 +247,18 @@ static void print_platform(struct platform *p, FILE *file)
 		cut);
 }
 
-static int fill_platform(struct platform *p)
+static void fill_platform(struct platform *p)
 {
 	size_t longest = 0;
-	int rc;
 
 	find_hosts(p);
-	rc = name_nodes(p);
-	if (rc)
-		return rc;
+	name_nodes(p);
 	find_tables(p);
 	for (uint32_t node = 0; node < p->source->fabric->num_nodes; node++)
 		if (p->name[node] && strlen(p->name[node]) > longest)
 			longest = strlen(p->name[node]);
 	p->path_size = MAX_HOPS * (longest + sizeof("<link_ctn id=\":255\"/>")) + 1;
-	p->path = pm_pool_array(&p->pool, p->path_size, 1);
-	return p->path ? 0 : -ENOMEM;
+	p->path = pm_pool_xarray(&p->pool, p->path_size, 1);
 }
 
 uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric)
@@ -285,15 +276,13 @@ int plan_simgrid_write(FILE *file, const void *arg)
 	const struct plan_source *source = arg;
 	const struct pm_fabric *fabric = source->fabric;
 	struct platform p = {.source = source};
-	int rc;
 
-	p.hosts = pm_pool_array(&p.pool, fabric->num_nodes, sizeof(*p.hosts));
-	p.name = pm_pool_array(&p.pool, fabric->num_nodes, sizeof(*p.name));
-	p.table = pm_pool_array(&p.pool, fabric->num_switches, sizeof(*p.table));
-	p.length = pm_pool_array(&p.pool, fabric->num_switches, sizeof(*p.length));
-	rc = pm_pool_check(&p.pool, NULL) ? -ENOMEM : fill_platform(&p);
-	if (!rc)
-		print_platform(&p, file);
+	p.hosts = pm_pool_xarray(&p.pool, fabric->num_nodes, sizeof(*p.hosts));
+	p.name = pm_pool_xarray(&p.pool, fabric->num_nodes, sizeof(*p.name));
+	p.table = pm_pool_xarray(&p.pool, fabric->num_switches, sizeof(*p.table));
+	p.length = pm_pool_xarray(&p.pool, fabric->num_switches, sizeof(*p.length));
+	fill_platform(&p);
+	print_platform(&p, file);
 	pm_pool_free(&p.pool);
-	return rc;
+	return 0;
 }

@@ -18,8 +18,8 @@
 #include "slurm_hosts.h"
 
 #include <portmajor/base/pool.h>
+#include <portmajor/memory/xalloc.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,14 +70,13 @@ static int compare_boxes(const void *a, const void *b)
 	return differ ? differ : *x < *y ? -1 : *x > *y;
 }
 
-/* Adds the GUID to the name of leaves that share it, or could then. -ENOMEM. */
-static int name_leaves(struct topology *t)
+/* Adds the GUID to the name of leaves that share it, or could then. */
+static void name_leaves(struct topology *t)
 {
-	struct box **sorted = pm_pool_array(&t->pool, t->num_boxes, sizeof(struct box *));
+	struct box **sorted =
+		pm_pool_xarray(&t->pool, t->num_boxes, sizeof(struct box *));
 	uint32_t alike;
 
-	if (!sorted)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < t->num_boxes; i++)
 		sorted[i] = &t->boxes[i];
 	qsort(sorted, t->num_boxes, sizeof(*sorted), compare_boxes);
@@ -92,7 +91,6 @@ static int name_leaves(struct topology *t)
 					"_%016" PRIx64,
 					t->fabric->nodes[sorted[k]->sw].guid);
 	}
-	return 0;
 }
 
 static uint32_t find_group(struct topology *t, uint32_t sw)
@@ -148,8 +146,7 @@ static void add_level(struct topology *t, uint32_t level)
 	}
 }
 
-/* -ENOMEM. */
-static int add_boxes(struct topology *t)
+static void add_boxes(struct topology *t)
 {
 	for (uint32_t sw = 0; sw < t->fabric->num_switches; sw++) {
 		t->join[sw] = sw;
@@ -159,11 +156,9 @@ static int add_boxes(struct topology *t)
 		if (!i || t->hosts.list[i].sw != t->hosts.list[i - 1].sw)
 			add_leaf(t, t->hosts.list[i].sw, i);
 	t->num_leaves = t->num_boxes;
-	if (name_leaves(t))
-		return -ENOMEM;
+	name_leaves(t);
 	for (uint32_t level = 1; level <= t->tree->top_level; level++)
 		add_level(t, level);
-	return 0;
 }
 
 /* ---- Printing ---- */
@@ -204,44 +199,38 @@ static void print_yaml(const struct topology *t, FILE *file)
 	}
 }
 
-static int fill_topology(struct topology *t)
-{
-	return slurm_hosts_find(t->fabric, &t->pool, &t->hosts) ? -ENOMEM : add_boxes(t);
-}
-
-static int write_topology(FILE *file, const struct plan_source *source, bool yaml)
+static void write_topology(FILE *file, const struct plan_source *source, bool yaml)
 {
 	uint32_t switches = source->fabric->num_switches;
 	uint32_t ports = source->fabric->num_ports;
 	struct topology t = {.fabric = source->fabric, .tree = &source->plan->tree};
-	int rc;
 
-	t.boxes = pm_pool_array(&t.pool, (size_t)switches * 2, sizeof(*t.boxes));
-	t.join = pm_pool_array(&t.pool, switches, sizeof(*t.join));
-	t.top = pm_pool_array(&t.pool, switches, sizeof(*t.top));
-	t.single = pm_pool_array(&t.pool, switches, sizeof(*t.single));
-	t.made = pm_pool_array(&t.pool, switches, sizeof(*t.made));
-	t.names = pm_pool_array(&t.pool, (size_t)switches * 2 + ports, sizeof(*t.names));
-	rc = pm_pool_check(&t.pool, NULL) ? -ENOMEM : fill_topology(&t);
-	if (!rc) {
-		fprintf(file,
-			"# Made by portmajor plan --slurm, for %s.\n"
-			"# levelN.M: all switches of level N that join what is listed, "
-			"of all %u planes.\n",
-			yaml ? "Slurm's topology.yaml" : "TopologyPlugin=topology/tree",
-			source->plan->tree.num_planes);
-		(yaml ? print_yaml : print_conf)(&t, file);
-	}
+	t.boxes = pm_pool_xarray(&t.pool, (size_t)switches * 2, sizeof(*t.boxes));
+	t.join = pm_pool_xarray(&t.pool, switches, sizeof(*t.join));
+	t.top = pm_pool_xarray(&t.pool, switches, sizeof(*t.top));
+	t.single = pm_pool_xarray(&t.pool, switches, sizeof(*t.single));
+	t.made = pm_pool_xarray(&t.pool, switches, sizeof(*t.made));
+	t.names = pm_pool_xarray(&t.pool, (size_t)switches * 2 + ports, sizeof(*t.names));
+	slurm_hosts_find(t.fabric, &t.pool, &t.hosts);
+	add_boxes(&t);
+	fprintf(file,
+		"# Made by portmajor plan --slurm, for %s.\n"
+		"# levelN.M: all switches of level N that join what is listed, "
+		"of all %u planes.\n",
+		yaml ? "Slurm's topology.yaml" : "TopologyPlugin=topology/tree",
+		source->plan->tree.num_planes);
+	(yaml ? print_yaml : print_conf)(&t, file);
 	pm_pool_free(&t.pool);
-	return rc;
 }
 
 int plan_slurm_write(FILE *file, const void *arg)
 {
-	return write_topology(file, arg, false);
+	write_topology(file, arg, false);
+	return 0;
 }
 
 int plan_slurm_write_yaml(FILE *file, const void *arg)
 {
-	return write_topology(file, arg, true);
+	write_topology(file, arg, true);
+	return 0;
 }

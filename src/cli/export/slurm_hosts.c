@@ -4,13 +4,11 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/hash.h>
 #include <portmajor/fabric/roles.h>
 #include <portmajor/memory/xalloc.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +98,7 @@ static uint32_t list_adapters(const struct pm_fabric *fabric, struct pm_pool *po
 		if (node == PM_NONE || !is_host_name(pm_fabric_name(fabric, node)))
 			continue;
 		slurm_name_shorten(pm_fabric_name(fabric, node), "._-", name);
-		list[num].name = pm_pool_copy(pool, name, strlen(name) + 1, 1);
+		list[num].name = pm_pool_xcopy(pool, name, strlen(name) + 1, 1);
 		if (!list[num].name)
 			return 0;
 		list[num].sw = sw;
@@ -180,19 +178,17 @@ static struct slurm_host choose(const struct below *below, const struct slurm_ho
 	return chosen;
 }
 
-int slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
-		     struct slurm_hosts *hosts)
+void slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
+		      struct slurm_hosts *hosts)
 {
 	uint32_t ports = fabric->num_ports, num, count, best;
-	struct slurm_host *list = pm_pool_array(pool, ports, sizeof(*list));
-	struct below *below = pm_pool_array(pool, fabric->num_switches, sizeof(*below));
+	struct slurm_host *list = pm_pool_xarray(pool, ports, sizeof(*list));
+	struct below *below = pm_pool_xarray(pool, fabric->num_switches, sizeof(*below));
 
 	*hosts = (struct slurm_hosts){
-		.list = pm_pool_array(pool, ports, sizeof(*hosts->list)),
-		.io = pm_pool_array(pool, ports, sizeof(*hosts->io)),
+		.list = pm_pool_xarray(pool, ports, sizeof(*hosts->list)),
+		.io = pm_pool_xarray(pool, ports, sizeof(*hosts->io)),
 	};
-	if (pm_pool_check(pool, NULL))
-		return -ENOMEM;
 	num = list_adapters(fabric, pool, list);
 	for (uint32_t i = 0; i < num; i += count) {
 		count = count_adapters(list + i, num - i, &best);
@@ -207,7 +203,6 @@ int slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
 			hosts->list[hosts->num++] = choose(below, list + i, best);
 	}
 	qsort(hosts->list, hosts->num, sizeof(*hosts->list), compare_by_port);
-	return pm_pool_check(pool, NULL) ? -ENOMEM : 0;
 }
 
 /* ---- Notes ---- */
@@ -216,10 +211,8 @@ int slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
 static void note_names(const struct pm_fabric *fabric)
 {
 	struct cli_names none = {0}, shared = {0};
-	uint8_t *visited = pm_array(fabric->num_nodes, 1);
+	uint8_t *visited = pm_xarray(fabric->num_nodes, 1);
 
-	if (!visited)
-		pm_no_memory();
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t node = fabric->ports[i].node < fabric->num_switches
 					? find_adapter(fabric, i)
@@ -256,8 +249,7 @@ void slurm_hosts_note(const struct pm_fabric *fabric)
 	struct slurm_hosts hosts;
 
 	note_names(fabric);
-	if (slurm_hosts_find(fabric, &pool, &hosts))
-		pm_no_memory();
+	slurm_hosts_find(fabric, &pool, &hosts);
 	for (uint32_t i = 0; i < hosts.num; i++)
 		if (hosts.list[i].guessed)
 			cli_names_add(&guessed, hosts.list[i].name, 0);

@@ -35,9 +35,9 @@ struct slurm_hosts {
 /* The first word of a name, as far as Slurm allows; `more` may be in it, too. */
 void slurm_name_shorten(const char *name, const char *more, char out[SLURM_NAME_MAX + 1]);
 
-/* Finds them; they are in the pool. -ENOMEM. O(ports log ports). */
-int slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
-		     struct slurm_hosts *hosts);
+/* Finds them; they are in the pool. O(ports log ports). */
+void slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
+		      struct slurm_hosts *hosts);
 
 /* Notes on stderr the adapters and hosts that the file lacks, or has at a guessed place.
  */
