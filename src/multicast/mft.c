@@ -163,21 +163,6 @@ void mft_add_port(struct pm_mfts *mfts, uint32_t sw, uint32_t index, unsigned in
 	*mask = (uint16_t)(*mask | 1u << port % PM_MFT_POSITION);
 }
 
-void mft_clear_index(struct pm_mfts *mfts, uint32_t index)
-{
-	uint32_t width = mfts->first[mfts->num_switches];
-	uint32_t block = index / PM_MFT_BLOCK;
-
-	if (block >= mfts->num_blocks)
-		return;
-	for (uint32_t i = 0; i < width; i++) {
-		uint32_t cell = mfts->cells[(size_t)block * width + i];
-
-		if (cell != ENTRY_NONE && cell != ENTRY_UNKNOWN)
-			mfts->masks[cell - 1].mask[index % PM_MFT_BLOCK] = 0;
-	}
-}
-
 int pm_mfts_set_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position, const uint16_t masks[PM_MFT_BLOCK])
 {

@@ -49,7 +49,4 @@ int mft_reserve(struct pm_mfts *mfts, uint32_t blocks, uint32_t more);
 /* Adds a port to the mask of the MLID PM_MLID_FIRST + index. Room has been reserved. */
 void mft_add_port(struct pm_mfts *mfts, uint32_t sw, uint32_t index, unsigned int port);
 
-/* Clears the entries of an MLID in all switches, except in unknown blocks. */
-void mft_clear_index(struct pm_mfts *mfts, uint32_t index);
-
 #endif

@@ -230,11 +230,8 @@ static void write_tree(const struct pm_multicast *m, const struct pm_group *grou
 	}
 }
 
-/*
- * Makes a tree, and replaces the group's entries by its entries; there are none yet if
- * the group is `fresh`. On -ENOMEM nothing has changed.
- */
-static int route_group(struct pm_multicast *m, const struct pm_group *group, bool fresh,
+/* Makes a tree, and adds its entries. On -ENOMEM nothing has changed. */
+static int route_group(struct pm_multicast *m, const struct pm_group *group,
 		       struct pm_mfts *tables, struct pm_group_tree *tree)
 {
 	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST;
@@ -243,8 +240,6 @@ static int route_group(struct pm_multicast *m, const struct pm_group *group, boo
 	if (tree->root != PM_NONE && mft_reserve(tables, index / PM_MFT_BLOCK + 1,
 						 2 * m->growing.num + group->num))
 		return -ENOMEM;
-	if (!fresh)
-		mft_clear_index(tables, index);
 	if (tree->root != PM_NONE)
 		write_tree(m, group, tables);
 	return 0;
@@ -284,7 +279,7 @@ int pm_multicast_route(struct pm_multicast *m, const struct pm_group *groups,
 
 		if (!number)
 			continue;
-		if (route_group(m, &groups[number - 1], true, made, &tree))
+		if (route_group(m, &groups[number - 1], made, &tree))
 			rc = pm_error_no_memory(err);
 		else if (trees)
 			trees[number - 1] = tree;
@@ -294,20 +289,4 @@ int pm_multicast_route(struct pm_multicast *m, const struct pm_group *groups,
 	else
 		*tables = made;
 	return rc;
-}
-
-int pm_multicast_reroute(struct pm_multicast *m, const struct pm_group *group,
-			 struct pm_mfts *tables, struct pm_group_tree *tree,
-			 struct pm_error *err)
-{
-	struct pm_group_tree made;
-	int rc = check_group(m, group, err);
-
-	if (rc)
-		return rc;
-	if (route_group(m, group, false, tables, &made))
-		return pm_error_no_memory(err);
-	if (tree)
-		*tree = made;
-	return 0;
 }

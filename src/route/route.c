@@ -205,12 +205,6 @@ const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
 	return route_preferred(routes, sw);
 }
 
-const uint32_t *pm_routes_moved(const struct pm_routes *routes, uint32_t *count)
-{
-	*count = routes->num_moved;
-	return routes->moved_list;
-}
-
 uint32_t pm_routes_stride(const struct pm_routes *routes)
 {
 	return routes->stride;

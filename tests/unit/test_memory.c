@@ -1499,20 +1499,6 @@ static void try_mft_route(struct world *world)
 	pm_multicast_free(multicast);
 }
 
-static void try_mft_reroute(struct world *world)
-{
-	uint32_t members[64];
-	const struct pm_group group = all_hosts(world, 0xc200, members);
-	struct pm_multicast *multicast = make_multicast(world);
-	struct pm_mfts *tables = pm_mfts_new(world->plan->topology);
-
-	assert_non_null(tables);
-	CHANGE(pm_multicast_reroute(multicast, &group, tables, NULL, &trial.err));
-	note_mfts(tables);
-	pm_mfts_free(tables);
-	pm_multicast_free(multicast);
-}
-
 static const uint16_t some_masks[PM_MFT_BLOCK] = {1, 2, 3};
 
 static void try_mfts_new(struct world *world)
@@ -1696,7 +1682,6 @@ static const struct row rows[] = {
 	ROW(degraded_links),
 	ROW(multicast),
 	ROW(mft_route),
-	ROW(mft_reroute),
 	ROW(mfts_new),
 	ROW(mfts_clone),
 	ROW(mfts_set),

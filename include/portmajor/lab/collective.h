@@ -111,10 +111,8 @@ struct pm_schedule *pm_schedule_make(enum pm_collective algorithm, uint32_t proc
 struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns);
 void pm_schedule_free(struct pm_schedule *schedule);
 
-/* Bytes of a message as a number, not rounded, and in whole bytes, rounded up. */
+/* Bytes of a message, not rounded. */
 double pm_schedule_size(const struct pm_schedule *schedule,
 			const struct pm_schedule_message *message);
-uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
-				const struct pm_schedule_message *message);
 
 #endif

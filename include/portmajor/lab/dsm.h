@@ -58,9 +58,6 @@ struct pm_dsm_result {
 	uint32_t unanswered; /* given up */
 };
 
-/* Packets of a message; a message of 0 bytes has one, too. */
-uint64_t pm_dsm_packets(uint64_t bytes);
-
 /*
  * All three functions: -EINVAL, with a message: the configuration is out of range;
  * -ERANGE: more than 50 days. O(packets x log packets).

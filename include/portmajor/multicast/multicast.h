@@ -101,15 +101,6 @@ int pm_multicast_route(struct pm_multicast *multicast, const struct pm_group *gr
 		       struct pm_error *err);
 
 /*
- * Updates tables of the same plan and links for one group with other members (none: the
- * group has ended). The result is that of pm_multicast_route. On failure the tables are
- * unchanged. Cost: that of the group, and O(switches).
- */
-int pm_multicast_reroute(struct pm_multicast *multicast, const struct pm_group *group,
-			 struct pm_mfts *tables, struct pm_group_tree *tree,
-			 struct pm_error *err);
-
-/*
  * Adds a tree over any usable links, as OpenSM does, for a group in state
  * PM_GROUP_UNSERVED to tables of the same plan and links, which have no entries of it.
  * -EINVAL: another state; -ENOMEM. O(links).

@@ -170,12 +170,6 @@ void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 /* The table of a switch with every link usable and without detours. */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 
-/*
- * Switches with tables that may differ from the preferred ones; in no order, until the
- * next update.
- */
-const uint32_t *pm_routes_moved(const struct pm_routes *routes, uint32_t *count);
-
 /* The plan of the tables, borrowed. */
 const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 

@@ -200,13 +200,3 @@ double pm_schedule_size(const struct pm_schedule *schedule,
 {
 	return (double)schedule->bytes * message->blocks / schedule->parts;
 }
-
-uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
-				const struct pm_schedule_message *message)
-{
-	uint64_t whole = schedule->bytes / schedule->parts;
-	uint64_t rest = schedule->bytes % schedule->parts;
-
-	return whole * message->blocks +
-	       (rest * message->blocks + schedule->parts - 1) / schedule->parts;
-}

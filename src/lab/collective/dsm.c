@@ -54,13 +54,6 @@ struct run {
 	uint32_t num_messages, room;
 };
 
-uint64_t pm_dsm_packets(uint64_t bytes)
-{
-	const uint64_t data = PM_DSM_PACKET - PM_DSM_HEADER;
-
-	return bytes ? (bytes + data - 1) / data : 1;
-}
-
 /* ---- Sending ---- */
 
 /* The time of bytes on a link, in picoseconds. */
