@@ -243,7 +243,7 @@ static uint8_t *copy_usable(const struct world *world)
 	return copy;
 }
 
-/* ---- lib ---- */
+/* ---- base ---- */
 
 static void try_textfile(struct world *world)
 {
@@ -990,7 +990,7 @@ static void try_moves(struct world *world)
 	pm_lfts_free(after);
 }
 
-/* ---- loss ---- */
+/* ---- policy and analysis ---- */
 
 static void try_describe(struct world *world)
 {
@@ -1156,7 +1156,7 @@ static void try_try(struct world *world)
 	pm_fabric_free(broken);
 }
 
-/* ---- format ---- */
+/* ---- netlist and files ---- */
 
 static const char ibsim[] = "Switch 2 \"s\" # \"leaf\"\n[1] \"h1\"[1]\n[2] \"h2\"\n\n"
 			    "Hca 1 \"h1\"\n[1] \"s\"[1]\n\nHca 1 \"h2\"\n[1] \"s\"[2]\n";
@@ -1243,7 +1243,7 @@ static void try_lfts_read(struct world *world)
 	pm_lfts_free(lfts);
 }
 
-static void try_planfile_print(struct world *world)
+static void try_plan_file_print(struct world *world)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -1253,7 +1253,7 @@ static void try_planfile_print(struct world *world)
 	free(text);
 }
 
-static void try_planfile_read(struct world *world)
+static void try_plan_file_read(struct world *world)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -1268,7 +1268,7 @@ static void try_planfile_read(struct world *world)
 	free(text);
 }
 
-static void try_flapfile_print(struct world *world)
+static void try_damping_file_print(struct world *world)
 {
 	const struct pm_damping_clock clock = {5000, 1000};
 	struct pm_damping *damping = damping_of(world);
@@ -1281,7 +1281,7 @@ static void try_flapfile_print(struct world *world)
 	pm_damping_free(damping);
 }
 
-static void try_flapfile_parse(struct world *world)
+static void try_damping_file_parse(struct world *world)
 {
 	const struct pm_damping_clock clock = {5000, 1000};
 	struct pm_damping *damping = damping_of(world), *again = NULL;
@@ -1303,7 +1303,7 @@ static void try_flapfile_parse(struct world *world)
 	free(text);
 }
 
-static void try_smconf(struct world *world)
+static void try_opensm_conf(struct world *world)
 {
 	const char *path = file_with("lmc 1\n# none\nrouting_engine portmajor,updn\n");
 	struct pm_opensm_conf conf;
@@ -1667,11 +1667,11 @@ static const struct row rows[] = {
 	ROW(netlist_read),
 	ROW(lfts_read),
 	ROW(lfts_write),
-	ROW(planfile_print),
-	ROW(planfile_read),
-	ROW(flapfile_print),
-	ROW(flapfile_parse),
-	ROW(smconf),
+	ROW(plan_file_print),
+	ROW(plan_file_read),
+	ROW(damping_file_print),
+	ROW(damping_file_parse),
+	ROW(opensm_conf),
 	ROW(config),
 	ROW(planning),
 	ROW(beside),
