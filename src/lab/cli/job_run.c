@@ -61,7 +61,7 @@ static int read_fabric(struct job *job, const char *netlist)
 	if (!status)
 		status = cli_fabric_read(job->netlist, &packet->fabric, &job->fabric);
 	if (!status && pm_plan_make(job->fabric, &packet->fabric.plan, &job->plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status && !job->request->output.quiet)
 		cli_failed_print(job->fabric, job->plan, &packet->failed);
 	if (!status)

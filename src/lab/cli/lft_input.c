@@ -83,9 +83,9 @@ int lft_input_read(const char *path, struct pm_fabric *fabric, struct pm_lfts **
 
 	*lfts = NULL;
 	if (pm_lfts_read(path, lfts, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	if (pm_lfts_give_lids(*lfts, fabric, &lids, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	else
 		status = check_lids(fabric, &lids, pm_textfile_name(path));
 	if (!status)

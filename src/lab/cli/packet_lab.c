@@ -105,7 +105,7 @@ static int configure_rates(struct packet_lab *lab)
 	lab->ticks = pm_xarray(fabric->num_ports, sizeof(*lab->ticks));
 	lab->host_ticks = pm_xarray(lab->scene.num_hosts, sizeof(*lab->host_ticks));
 	if (pm_rates_find(fabric, lab->ticks, &lab->rates, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	if (lab->rates.num)
 		lab->tick = lab->rates.tick;
 	for (uint32_t h = 0; h < lab->scene.num_hosts; h++)

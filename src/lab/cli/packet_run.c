@@ -63,10 +63,10 @@ int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *wo
 
 	*run = (struct packet_run){0};
 	if (pm_workload_new(workload, &run->workload, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	config.workload = run->workload;
 	if (pm_packet_new(&config, &run->packet, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	run_through(lab, run);
 	lab->done++;
 	return EXIT_FINE;

@@ -74,7 +74,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	struct pm_error err;
 
 	if (pm_lft_trace_read(path, fabric, &scene->recording, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	scene->length = scene->recording->length;
 	scene->lfts =
 		pm_xcopy(scene->recording->tables, fabric->num_switches, scene->length);

@@ -55,7 +55,7 @@ int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **resul
 
 	*result = trace;
 	if (pm_goal_read(lab->request->trace, &trace->goal, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	if (trace->goal->ranks > lab->jobs.hosts)
 		return cli_fail(EXIT_INPUT, "%s has %u ranks; there are %u hosts",
 				lab->request->trace, trace->goal->ranks, lab->jobs.hosts);

@@ -160,7 +160,7 @@ static int check_recording(const char *path, const struct pm_fabric *fabric,
 	int status = EXIT_FINE;
 
 	if (pm_lft_trace_read(path, fabric, &trace, &err)) {
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	} else {
 		mark(fabric, ports->list, ports->num, wanted);
 		mark(fabric, trace->failed, trace->num_failed, there);

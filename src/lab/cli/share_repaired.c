@@ -254,7 +254,7 @@ static int add_repair(struct scene *scene, const char *path, json_t **list)
 	int status;
 
 	if (pm_lft_trace_read(path, scene->fabric, &trace, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	recording = json_pack(
 		"{s:o, s:o}", "name",
 		pm_json_text(trace->engine[0] ? trace->engine : pm_textfile_name(path)),
@@ -282,7 +282,7 @@ static int begin_scene(struct scene *scene, const char *path)
 	scene->port = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->port));
 	scene->leaf = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->leaf));
 	if (pm_rates_find(scene->fabric, ticks, &rates, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	for (uint32_t i = 0; i < ports; i++)
 		scene->room[i] = 1. / ticks[i];
 	return EXIT_FINE;

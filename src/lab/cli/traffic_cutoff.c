@@ -237,7 +237,7 @@ static int read_recording(struct scene *scene, const char *path, json_t **list)
 	int status;
 
 	if (pm_lft_trace_read(path, scene->fabric, &trace, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	status = lab_trace_check(scene->fabric, &scene->ports, trace, path);
 	if (!status)
 		status = add_recording(scene, path, trace, list);
@@ -284,7 +284,7 @@ static int begin_scene(struct scene *scene, const char *path,
 
 	if (!status &&
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status && !request->output.quiet)
 		cli_failed_print(scene->fabric, scene->plan, &request->failed);
 	if (!status)

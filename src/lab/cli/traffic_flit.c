@@ -82,9 +82,9 @@ static int get_tables(const struct flit_request *request, struct pm_fabric *fabr
 		fabric->ports[i].lid = 0;
 	status = cli_tables_make(&tables, &request->fabric, fabric, PM_NONE);
 	if (!status && pm_lfts_of_plan(tables.plan, tables.routes, fabric, lfts, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status && pm_lfts_give_lids(*lfts, fabric, &lids, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	cli_tables_free(&tables);
 	return status;
 }
@@ -99,7 +99,7 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 	if (!status)
 		status = get_tables(request, *fabric, &lfts);
 	if (!status && pm_flit_net_of_tables(*fabric, lfts, net, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	pm_lfts_free(lfts);
 	return status;
 }

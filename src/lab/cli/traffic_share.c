@@ -169,11 +169,6 @@ static void print_shares(const json_t *object)
 
 /* ---- Networks ---- */
 
-static int fail_sharing(const struct pm_error *err)
-{
-	return cli_fail(EXIT_INPUT, "%s", err->text);
-}
-
 static void bisect(struct scene *scene, pm_packet_path *path,
 		   const struct pm_packet_paths *paths, const char *kind,
 		   json_t **networks)
@@ -226,7 +221,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 	struct pm_error err;
 
 	if (pm_vlans_make(scene->fabric, &scene->tables.plan->tree, limit, &vlans, &err))
-		return fail_sharing(&err);
+		return cli_refuse(&err);
 	assignment(scene, &vlans, &table);
 	scene->needed = vlans.needed;
 	bisect(scene, pm_packet_path_by_vlan, &paths, tree ? "tree" : "vlan", networks);
@@ -317,7 +312,7 @@ static int find_room(struct scene *scene)
 	scene->hosts = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->hosts));
 	scene->index = pm_pool_xarray(&scene->pool, ports, sizeof(*scene->index));
 	if (pm_rates_find(fabric, ticks, &rates, &err))
-		return fail_sharing(&err);
+		return cli_refuse(&err);
 	for (uint32_t i = 0; i < ports; i++) {
 		scene->cut[i] = fabric->ports[i].peer != scene->broken->ports[i].peer;
 		scene->room[i] = 1. / ticks[i];
@@ -333,7 +328,7 @@ static int read_scene(struct scene *scene, const char *path)
 
 	if (!status &&
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
-		status = fail_sharing(&err);
+		status = cli_refuse(&err);
 	if (!status && !request->output.quiet)
 		cli_failed_print(scene->fabric, scene->tables.plan, &request->failed);
 	if (!status)
