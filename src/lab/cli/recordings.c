@@ -4,6 +4,7 @@
 
 #include "output.h"
 #include "text.h"
+#include "trace_check.h"
 
 #include <portmajor/memory/xalloc.h>
 
@@ -138,38 +139,23 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 
 /* ---- Recordings ---- */
 
-static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t num,
-		 uint8_t *marks)
-{
-	for (uint32_t i = 0; i < num; i++) {
-		uint32_t peer = fabric->ports[ports[i]].peer;
-
-		if (peer != PM_NONE)
-			marks[ports[i]] = marks[peer] = 1;
-	}
-}
-
 /* Checks whether a recording is of this failure. */
 static int check_recording(const char *path, const struct pm_fabric *fabric,
 			   const struct pm_ports *ports, bool *same)
 {
-	uint8_t *wanted = pm_xarray(fabric->num_ports, 1);
-	uint8_t *there = pm_xarray(fabric->num_ports, 1);
 	struct pm_lft_trace *trace = NULL;
+	uint8_t *wanted, *there;
 	struct pm_error err;
-	int status = EXIT_FINE;
 
-	if (pm_lft_trace_read(path, fabric, &trace, &err)) {
-		status = cli_refuse(&err);
-	} else {
-		mark(fabric, ports->list, ports->num, wanted);
-		mark(fabric, trace->failed, trace->num_failed, there);
-		*same = !memcmp(wanted, there, fabric->num_ports);
-	}
+	if (pm_lft_trace_read(path, fabric, &trace, &err))
+		return cli_refuse(&err);
+	wanted = lab_trace_ends(fabric, ports->list, ports->num);
+	there = lab_trace_ends(fabric, trace->failed, trace->num_failed);
+	*same = !memcmp(wanted, there, fabric->num_ports);
 	pm_lft_trace_free(trace);
 	free(wanted);
 	free(there);
-	return status;
+	return EXIT_FINE;
 }
 
 static int look_in(const char *folder, const char *file, const struct pm_fabric *fabric,

@@ -6,6 +6,7 @@
 #include "share_repaired.h"
 #include "progress_steps.h"
 #include "text.h"
+#include "trace_check.h"
 #include "write.h"
 
 #include <portmajor/base/pool.h>
@@ -22,8 +23,9 @@ struct scene {
 	const struct share_repaired *request;
 	struct pm_fabric *fabric;
 	struct pm_pool pool; /* of the following arrays */
-	uint8_t *failed;     /* [port] by the first recording; NULL: not read yet */
-	double *room;	     /* [port] */
+	uint8_t *failed; /* [port] by the first recording; NULL: not read yet; freed alone
+			  */
+	double *room;	 /* [port] */
 	struct pm_packet_host *hosts;
 	uint32_t *port, *leaf; /* [host] */
 	uint32_t num_hosts;
@@ -227,23 +229,16 @@ static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
 static int check_failed(struct scene *scene, const struct pm_lft_trace *trace,
 			const char *path)
 {
-	const struct pm_fabric *fabric = scene->fabric;
-	uint8_t *failed = pm_pool_xarray(&scene->pool, fabric->num_ports, 1);
+	uint8_t *failed = lab_trace_ends(scene->fabric, trace->failed, trace->num_failed);
+	bool same = !scene->failed ||
+		    !memcmp(scene->failed, failed, scene->fabric->num_ports);
 
-	for (uint32_t i = 0; i < trace->num_failed; i++) {
-		uint32_t peer = fabric->ports[trace->failed[i]].peer;
-
-		failed[trace->failed[i]] = 1;
-		if (peer != PM_NONE)
-			failed[peer] = 1;
-	}
-	if (!scene->failed)
-		scene->failed = failed;
-	return memcmp(scene->failed, failed, fabric->num_ports)
-		       ? cli_fail(EXIT_INPUT, "%s: not the failure of %s",
-				  pm_textfile_name(path),
-				  pm_textfile_name(scene->request->sets))
-		       : EXIT_FINE;
+	free(scene->failed);
+	scene->failed = failed;
+	return same ? EXIT_FINE
+		    : cli_fail(EXIT_INPUT, "%s: not the failure of %s",
+			       pm_textfile_name(path),
+			       pm_textfile_name(scene->request->sets));
 }
 
 static int add_repair(struct scene *scene, const char *path, json_t **list)
@@ -310,6 +305,7 @@ int share_repaired_run(const char *path, const struct share_repaired *request)
 		status = lab_write(describe_repairs(request, list), request->output,
 				   print_repairs, EXIT_FINE);
 	pm_pool_free(&scene.pool);
+	free(scene.failed);
 	pm_fabric_free(scene.fabric);
 	return status;
 }

@@ -7,6 +7,20 @@
 #include <portmajor/base/textfile.h>
 #include <portmajor/memory/xalloc.h>
 
+uint8_t *lab_trace_ends(const struct pm_fabric *fabric, const uint32_t *ports,
+			uint32_t num)
+{
+	uint8_t *marks = pm_xarray(fabric->num_ports, 1);
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t peer = fabric->ports[ports[i]].peer;
+
+		if (peer != PM_NONE)
+			marks[ports[i]] = marks[peer] = 1;
+	}
+	return marks;
+}
+
 /* failed[port] has both ends of the links that should fail. */
 static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 			  const struct pm_lft_trace *trace, const char *path)
@@ -33,16 +47,9 @@ static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path)
 {
-	uint8_t *failed = pm_xarray(fabric->num_ports, 1);
-	int status;
+	uint8_t *failed = lab_trace_ends(fabric, ports->list, ports->num);
+	int status = compare_failed(fabric, failed, trace, path);
 
-	for (uint32_t i = 0; i < ports->num; i++) {
-		uint32_t peer = fabric->ports[ports->list[i]].peer;
-
-		if (peer != PM_NONE)
-			failed[ports->list[i]] = failed[peer] = 1;
-	}
-	status = compare_failed(fabric, failed, trace, path);
 	free(failed);
 	return status;
 }

@@ -6,6 +6,10 @@
 #include <portmajor/analysis/failures.h>
 #include <portmajor/lab/lft_trace.h>
 
+/* Marks both ends of the links at these ports: [port]; the caller frees it. */
+uint8_t *lab_trace_ends(const struct pm_fabric *fabric, const uint32_t *ports,
+			uint32_t num);
+
 /* Checks that the links at these ports fail in a trace, and no others; an exit status. */
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path);
