@@ -348,7 +348,7 @@ static void clear_roots(struct pm_fabric *topology)
 			topology->nodes[sw].root = 0;
 }
 
-static bool is_tree_top(const struct pm_plan *plan, uint32_t sw)
+bool plan_is_root(const struct pm_plan *plan, uint32_t sw)
 {
 	bool any = false;
 
@@ -389,7 +389,7 @@ static int try_tops(struct finder *f, struct pm_error *err)
 	put_roles(f, f->best_roles);
 	rc = try_tree(f, &verdict, err);
 	for (uint32_t sw = 0; !rc && sw < f->plan->topology->num_switches; sw++)
-		f->roots[sw] = is_tree_top(f->plan, sw);
+		f->roots[sw] = plan_is_root(f->plan, sw);
 	for (int round = 0; !rc && round < MAX_ROUNDS && lower_roots(f); round++) {
 		put_roots(f);
 		rc = try_tree(f, &verdict, err);

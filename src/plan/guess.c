@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes guessed roles and levels in words. */
+#include "plan_parts.h"
+
 #include <portmajor/fabric/roles.h>
 #include <portmajor/plan/guess.h>
 
@@ -110,30 +112,17 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	       count > NAMED ? ", .." : "");
 }
 
-/* Whether a switch is a root of the guessed levels: it has no link up. */
-static bool is_root(const struct pm_plan *plan, uint32_t sw)
-{
-	bool any = false;
-
-	pm_for_each_port(i, plan->topology, sw) {
-		if (plan->tree.direction[i] == PM_UP)
-			return false;
-		any |= plan->tree.direction[i] == PM_DOWN;
-	}
-	return any;
-}
-
 static void describe_roots(const struct pm_plan *plan, struct line *line)
 {
 	uint32_t count = 0, named = 0;
 
 	for (uint32_t sw = 0; sw < plan->tree.num_switches; sw++)
-		count += is_root(plan, sw);
+		count += plan_is_root(plan, sw);
 	begin_part(line);
 	append(line, "levels count from %u %s (", count,
 	       count > 1 ? "switches" : "switch");
 	for (uint32_t sw = 0; sw < plan->tree.num_switches && named < NAMED; sw++)
-		if (is_root(plan, sw))
+		if (plan_is_root(plan, sw))
 			append(line, "%s%s", named++ ? ", " : "",
 			       pm_fabric_label(plan->topology, sw));
 	append(line, "%s)%s, root_guid_file says otherwise", count > NAMED ? ", .." : "",

@@ -26,6 +26,8 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
  * a way fails to join all, O(switches x links) more.
  */
 int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
+/* Whether a switch is a root of the levels: it has links down, and none up. */
+bool plan_is_root(const struct pm_plan *plan, uint32_t sw);
 
 /* Adds missing places, planes, ranks and LIDs. */
 int plan_complete(struct pm_plan *plan, struct pm_error *err);
