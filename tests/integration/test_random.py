@@ -14,6 +14,7 @@ import ibdmchk
 import labtest
 import pmlab
 import simlab
+import soak
 
 FABRICS = int(os.environ.get("PM_FABRICS", "10"))
 LOSSES = 4  # of each fabric, one after the other; then all return
@@ -76,13 +77,6 @@ class Random(labtest.Folders):
             return None, args  # more parts missing than there are, or no tree left
         return (path if is_joined(simlab.Netlist(path)) else None), args
 
-    def draw_target(self, r, lab):
-        nodes = lab.netlist.nodes
-        name = r.choice(sorted(nodes))
-        if name in lab.netlist.switches and r.random() < 0.6:
-            return f"{name}:{r.choice(sorted(nodes[name].ports))}"
-        return name
-
     def is_allowed(self, lab, target, cut):
         """Whether the manager notices the failure, which must not take any node but hosts with it.
         """
@@ -112,7 +106,7 @@ class Random(labtest.Folders):
         """False: the rest was no tree, and OpenSM's next engine routes it."""
         down, cut = [], set()
         for _ in range(LOSSES):
-            targets = [self.draw_target(r, lab) for _ in range(20)]
+            targets = [soak.draw_part(r, lab.netlist) for _ in range(20)]
             allowed = [t for t in targets
                        if t not in down and self.is_allowed(lab, t, cut)]
             if not allowed:
