@@ -4,6 +4,9 @@
 
 import unittest
 
+import benchmark
+import pmlab
+import simlab
 import test_big
 
 
@@ -12,6 +15,16 @@ class Quiet(test_big.Swift):
 
     def test_quiet(self):
         self.check_quiet_sweeps()
+
+    def test_memory(self):
+        """OpenSM takes less than with its own engine, which needs OpenSM's hop counts."""
+        with pmlab.Fabric(self.lab.netlist) as fabric, \
+                simlab.OpenSM(fabric, engine="updn", host="h0-1") as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            theirs = benchmark.memory_mib(osm.process)
+        ours = benchmark.memory_mib(self.lab.osm.process)
+        print(f"memory: {ours} MiB, with updn {theirs} MiB")
+        self.assertLess(ours, theirs)
 
 
 if __name__ == "__main__":

@@ -35,10 +35,11 @@ static struct {
 	osm_node_t *nodes[SUBNET_NODES]; /* as in the fabric */
 	osm_switch_t switches[SUBNET_NODES];
 	osm_port_t ports[SUBNET_NODES];
-	uint8_t held[SUBNET_NODES][SUBNET_LFT]; /* the real table of a switch */
-	bool down[SUBNET_NODES * 16];		/* [port of the fabric] */
-	uint32_t refusals[SUBNET_NODES];	/* [switch] subnet_refuse_blocks */
-	uint32_t silences[SUBNET_NODES];	/* [switch] subnet_refuse_questions */
+	uint8_t held[SUBNET_NODES][SUBNET_LFT];	 /* the real table of a switch */
+	uint8_t *hops[SUBNET_NODES][SUBNET_LFT]; /* OpenSM's hop counts, or NULL */
+	bool down[SUBNET_NODES * 16];		 /* [port of the fabric] */
+	uint32_t refusals[SUBNET_NODES];	 /* [switch] subnet_refuse_blocks */
+	uint32_t silences[SUBNET_NODES];	 /* [switch] subnet_refuse_questions */
 	struct {
 		uint32_t sw; /* subnet_delay_block, or PM_NONE: none is */
 		bool out;
@@ -352,6 +353,28 @@ cl_status_t osm_register_external_routing_engine(
 	fake.engine.next = &fake.other;
 	osm->routing_engine_list = &fake.engine;
 	return module->setup(&fake.engine, osm) ? CL_ERROR : CL_SUCCESS;
+}
+
+/* Only those of switches to themselves. */
+int osm_ucast_mgr_build_lid_matrices(osm_ucast_mgr_t *manager)
+{
+	static uint8_t none[1];
+
+	assert_ptr_equal(manager, &fake.osm.sm.ucast_mgr);
+	assert_true(subnet_is_locked());
+	for (uint32_t i = 0; i < fake.fabric->num_switches; i++)
+		fake.hops[i]
+			 [cl_ntoh16(fake.nodes[i]->physp_table[0].port_info.base_lid)] =
+			none;
+	return 0;
+}
+
+bool subnet_has_hop_counts(void)
+{
+	for (uint32_t lid = 0; lid < SUBNET_LFT; lid++)
+		if (fake.hops[0][lid])
+			return true;
+	return false;
 }
 
 void osm_purge_mtree(osm_sm_t *sm, osm_mgrp_box_t *box)
@@ -727,6 +750,7 @@ static void make_switch(uint32_t index)
 	osm_switch_t *sw = &fake.switches[index];
 
 	*sw = (osm_switch_t){.p_node = fake.nodes[index], .lft_size = SUBNET_LFT};
+	sw->hops = fake.hops[index];
 	sw->lft = malloc(SUBNET_LFT);
 	sw->new_lft = malloc(SUBNET_LFT);
 	assert_true(sw->lft && sw->new_lft);
@@ -759,7 +783,7 @@ static void begin_opensm(void)
 	osm->sm.p_log = &osm->log;
 	osm->sm.p_disp = &osm->disp;
 	osm->sm.p_lock = &osm->lock;
-	osm->log.level = OSM_LOG_ALL;
+	osm->log.level = OSM_LOG_ALL & ~OSM_LOG_ROUTING;
 	osm->log.out_port = stderr;
 	cl_spinlock_init(&osm->log.lock);
 	cl_plock_init(&osm->lock);
@@ -1040,6 +1064,16 @@ static bool is_untouched(void)
 	return true;
 }
 
+/* As OpenSM does with each engine that is to route. */
+static int call_engine(osm_routing_engine_t *engine)
+{
+	if (!engine->build_lid_matrices || engine->build_lid_matrices(engine->context))
+		osm_ucast_mgr_build_lid_matrices(&fake.osm.sm.ucast_mgr);
+	return engine->ucast_build_fwd_tables
+		       ? engine->ucast_build_fwd_tables(engine->context)
+		       : 0;
+}
+
 static void route(struct subnet_sweep *result)
 {
 	size_t num_lids = cl_ptr_vector_get_size(&fake.osm.subn.port_lid_tbl);
@@ -1049,8 +1083,11 @@ static void route(struct subnet_sweep *result)
 		fake.switches[i].max_lid_ho = (uint16_t)(num_lids - 1);
 		memset(fake.switches[i].new_lft, OSM_NO_PATH, SUBNET_LFT);
 	}
+	memset(fake.hops, 0, sizeof(fake.hops));
 	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
-	result->rc = fake.engine.ucast_build_fwd_tables(fake.engine.context);
+	result->rc = call_engine(&fake.engine);
+	if (result->rc)
+		call_engine(&fake.other);
 	CL_PLOCK_RELEASE(&fake.osm.lock);
 	result->untouched = is_untouched();
 	fake.osm.routing_engine_used = result->rc ? &fake.other : &fake.engine;

@@ -145,6 +145,9 @@ uint32_t subnet_blocks_missing(void);
 /* The number of LIDs that guid2lid has for two GUIDs. */
 uint32_t subnet_double_lids(void);
 
+/* Whether OpenSM has its hop counts since the last routing run. */
+bool subnet_has_hop_counts(void);
+
 /* Whether a thread holds OpenSM's lock. */
 bool subnet_is_locked(void);
 

@@ -188,6 +188,8 @@ static void process(uint32_t index)
 		memset(fake.records[i][index], 0, sizeof(fake.records[i][index]));
 	if (box && used && used->mcast_build_stree)
 		assert_int_equal(used->mcast_build_stree(used->context, box), IB_SUCCESS);
+	else if (box && !osm->subn.opt.disable_multicast)
+		assert_true(subnet_has_hop_counts()); /* for trees of OpenSM's own */
 }
 
 static void send_record(uint32_t sw)

@@ -357,13 +357,17 @@ static void test_declined(void **state)
 	subnet_set_link("l0", 3, false, false);
 	memfault_begin(&(struct memfault){1, true});
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	engine->next = NULL;
+	osm->routing_engine_used = NULL;
+	osm->no_fallback_routing_engine = TRUE;
+	assert_int_equal(engine->build_lid_matrices(engine->context), 0);
 	rc = engine->ucast_build_fwd_tables(engine->context);
 	CL_PLOCK_RELEASE(&osm->lock);
 	memfault_end();
 	assert_true(rc < 0);
+	assert_true(subnet_has_hop_counts());
 	assert_null(engine->mcast_build_stree);
 	assert_true(osm->sm.mlids_req[PAIR - IPOIB]);
-	osm->routing_engine_used = NULL;
 	subnet_mcast_run(false);
 	assert_true(subnet_mcast_sets_of_opensm() >= fabric->num_switches);
 	subnet_join("b0", IPOIB, true);
@@ -371,6 +375,24 @@ static void test_declined(void **state)
 	subnet_mcast_sets_of_opensm();
 	assert_null(subnet_mcast_fault(PAIR));
 	subnet_sweep_well();
+	check();
+}
+
+/* OpenSM computes hop counts only where it writes them into a file. (Where it makes trees
+ * of its own, subnet_mcast_run checks that it has them.) */
+static void test_hop_counts(void **state)
+{
+	osm_opensm_t *osm = subnet_opensm();
+
+	join_ipoib();
+	subnet_sweep_well();
+	assert_false(subnet_has_hop_counts());
+	osm->log.level |= OSM_LOG_ROUTING;
+	subnet_sweep_well();
+	assert_true(subnet_has_hop_counts());
+	osm->log.level &= (osm_log_level_t)~OSM_LOG_ROUTING;
+	subnet_sweep_well();
+	assert_false(subnet_has_hop_counts());
 	check();
 }
 
@@ -435,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_declined),
+		TEST(test_hop_counts),
 		TEST(test_disabled),
 		TEST(test_ended),
 		TEST(test_errors),

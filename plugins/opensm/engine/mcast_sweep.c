@@ -3,6 +3,7 @@
 #include "mcast_sweep.h"
 
 #include "io/log.h"
+#include "osm/hop_counts.h"
 
 #include <portmajor/base/alloc.h>
 
@@ -44,6 +45,8 @@ static const char *decide(struct plugin *plugin)
 		mcast_quiet_take(&plugin->quiet);
 	} else {
 		mcast_quiet_leave(&plugin->quiet);
+		if (!osm->subn.opt.disable_multicast)
+			hop_counts_complete(osm, plugin);
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	return reason;

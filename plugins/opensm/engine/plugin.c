@@ -8,6 +8,7 @@
 #include "sweep.h"
 #include "io/log_events.h"
 #include "io/tables_file.h"
+#include "osm/hop_counts.h"
 #include "clock.h"
 
 #include <opensm/osm_event_plugin.h>
@@ -43,16 +44,24 @@ static bool is_laid_out_alike(const osm_opensm_t *osm)
 	       osm->sm.p_disp == &osm->disp && osm->sm.p_lock == &osm->lock;
 }
 
-/* OpenSM builds its hop counts itself: SA and multicast use them. */
+/* 1: OpenSM computes its hop counts itself, 0: it has none (osm/hop_counts.h). */
 static int leave_lid_matrices(void *context)
 {
-	(void)context;
-	return 1;
+	const struct plugin *plugin = context;
+
+	return hop_counts_are_dumped(plugin->osm);
 }
 
 static int build_tables(void *context)
 {
-	return sweep_build_tables(context);
+	struct plugin *plugin = context;
+	osm_opensm_t *osm = plugin->osm;
+	int rc = sweep_build_tables(plugin);
+
+	/* Without another engine joins have trees of OpenSM's nevertheless. */
+	if (rc && !plugin->quiet.engine->next && osm->no_fallback_routing_engine)
+		hop_counts_complete(osm, plugin);
+	return rc;
 }
 
 static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)

@@ -41,6 +41,7 @@
  *       mft_wire       MFT blocks and their answers
  *       mcast_groups   multicast groups, by value
  *       mcast_quiet    OpenSM's multicast manager, kept from sending
+ *       hop_counts     OpenSM's hop counts, computed where they are read
  *     io/      files and the log
  *       operator_files the files that operators write        on the writer's thread
  *       kept_requests  operators' requests in force          on the writer's thread
