@@ -341,7 +341,11 @@ uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
 			     const struct pm_fabric *to)
 {
 	const struct pm_port *p = &from->ports[port];
-	uint32_t node = pm_fabric_find_guid(to, from->nodes[p->node].guid);
+	uint64_t guid = from->nodes[p->node].guid;
+	/* Fabrics made from each other have most nodes in the same order. */
+	uint32_t node = p->node < to->num_nodes && to->nodes[p->node].guid == guid
+				? p->node
+				: pm_fabric_find_guid(to, guid);
 
 	if (node == PM_NONE || p->num > to->nodes[node].num_ports)
 		return PM_NONE;

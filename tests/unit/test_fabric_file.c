@@ -90,10 +90,36 @@ static void test_no_memory(void **state)
 	free(whole);
 }
 
+/* A kept fabric is written again only where its file is gone. */
+static void test_kept(void **state)
+{
+	struct fabric_file *file = fabric_file_start(NULL, NULL);
+	struct stat first, second;
+
+	assert_non_null(file);
+	whole = NULL;
+	assert_false(write_with(file, 0));
+	assert_int_equal(stat(path, &first), 0);
+	fabric_file_keep(file);
+	fabric_file_write(file);
+	assert_int_equal(stat(path, &second), 0);
+	assert_int_equal(first.st_ino, second.st_ino);
+	unlink(path);
+	fabric_file_write(file); /* a round that nobody asked for */
+	assert_int_equal(access(path, F_OK), -1);
+	fabric_file_keep(file);
+	fabric_file_write(file);
+	assert_int_equal(access(path, F_OK), 0);
+	fabric_file_stop(file);
+	unlink(path);
+	free(whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

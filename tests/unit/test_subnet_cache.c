@@ -7,6 +7,7 @@
 #include "unit.h"
 #include "osm/snapshot.h"
 
+#include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 
 #define ROUNDS 20000
@@ -18,14 +19,14 @@ static struct pm_fabric *fabric;
 static struct pm_plan *plan;
 static osm_node_t *nodes[MOST_NODES];
 static osm_switch_t switches[32];
-static osm_subn_t subn;
+static osm_opensm_t osm;
 static struct random dice = {4711};
 
 static osm_port_t ends[32]; /* [node], each has one */
 
 struct osm_port *osm_get_port_by_guid(const osm_subn_t *of, ib_net64_t guid)
 {
-	assert_ptr_equal(of, &subn);
+	assert_ptr_equal(of, &osm.subn);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		if (ends[i].guid == guid)
 			return &ends[i];
@@ -80,8 +81,9 @@ static void set_lid(uint32_t port, uint16_t lid)
 {
 	osm_physp_t *physp = physp_at(port);
 
-	cl_ptr_vector_set(&subn.port_lid_tbl, cl_ntoh16(physp->port_info.base_lid), NULL);
-	cl_ptr_vector_set(&subn.port_lid_tbl, lid,
+	cl_ptr_vector_set(&osm.subn.port_lid_tbl, cl_ntoh16(physp->port_info.base_lid),
+			  NULL);
+	cl_ptr_vector_set(&osm.subn.port_lid_tbl, lid,
 			  lid ? &ends[fabric->ports[port].node] : NULL);
 	physp->port_info.base_lid = cl_hton16(lid);
 }
@@ -101,10 +103,10 @@ static void restore(void)
 {
 	restore_lids();
 	memset(discovered_ports, 1, sizeof(discovered_ports));
-	cl_qmap_init(&subn.node_guid_tbl);
+	cl_qmap_init(&osm.subn.node_guid_tbl);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		nodes[i]->discovery_count = 1;
-		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
+		cl_qmap_insert(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
@@ -154,7 +156,7 @@ static void fail_node(void)
 	nodes[node]->discovery_count = 0;
 	if (random_chance(&dice, 50))
 		return;
-	cl_qmap_remove(&subn.node_guid_tbl, nodes[node]->node_info.node_guid);
+	cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[node]->node_info.node_guid);
 	fail_all_links(node);
 }
 
@@ -184,7 +186,7 @@ static void change_lid(void)
 	if (random_chance(&dice, 50))
 		do
 			lid = (uint16_t)random_below(&dice, MOST_LIDS);
-		while (cl_ptr_vector_get(&subn.port_lid_tbl, lid));
+		while (cl_ptr_vector_get(&osm.subn.port_lid_tbl, lid));
 	set_lid(port, lid);
 }
 
@@ -243,13 +245,13 @@ static bool match(uint8_t *discovered, uint32_t *sm)
 	struct pm_fabric *now;
 	bool matches;
 
-	assert_int_equal(subnet_cache_learn(&fresh, &subn, NULL), 0);
-	assert_int_equal(snapshot_copy(&fresh, &subn, false, &now, NULL), 0);
+	assert_int_equal(subnet_cache_learn(&fresh, &osm.subn, NULL), 0);
+	assert_int_equal(snapshot_copy(&fresh, &osm.subn, false, &now, NULL), 0);
 	assert_int_equal(snapshot_finish(&none, &now, NULL), 0);
 	matches = pm_plan_match(plan, now, discovered) && has_planned_lids(now);
 	*sm = PM_NONE;
 	for (uint32_t i = 0; i < now->num_ports; i++)
-		if (now->ports[i].guid == cl_ntoh64(subn.sm_port_guid) &&
+		if (now->ports[i].guid == cl_ntoh64(osm.subn.sm_port_guid) &&
 		    snapshot_has_place(now, i))
 			*sm = pm_plan_place(plan, now, i);
 	pm_fabric_free(now);
@@ -267,8 +269,8 @@ static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *discove
 		for (uint32_t i = 0; i < changes; i++)
 			change();
 	} while (!match(discovered, &sm));
-	assert_int_equal(subnet_cache_learn(cache, &subn, NULL), 0);
-	assert_false(subnet_cache_refresh(cache, &subn));
+	assert_int_equal(subnet_cache_learn(cache, &osm.subn, NULL), 0);
+	assert_false(subnet_cache_refresh(cache, &osm.subn));
 	subnet_cache_bind(cache, plan);
 }
 
@@ -306,7 +308,7 @@ static void test_random(void **state)
 		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
 			change();
 		matches = match(expected, &sm);
-		known = subnet_cache_refresh(&cache, &subn);
+		known = subnet_cache_refresh(&cache, &osm.subn);
 		/* A part that was absent when the cache learnt is new to it. */
 		if (!known)
 			continue;
@@ -315,7 +317,7 @@ static void test_random(void **state)
 		assert_memory_equal(discovered, expected, num);
 		check_sees_any(&cache, discovered, num);
 		assert_int_equal(subnet_cache_sm_place(&cache), sm);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		for (uint32_t i = 0; i < cache.num_ports; i++)
 			assert_true(cache.ports[i].used ||
 				    !subnet_cache_is_connected(&cache, i));
@@ -327,49 +329,128 @@ static void test_random(void **state)
 	subnet_cache_forget(&cache);
 }
 
+/* The present fabric as text; NULL: its hash is *hash. The caller frees it. */
+static char *changed_text(uint64_t *hash, struct pm_fabric **copy)
+{
+	const struct pm_roles none = {.roots = {0}};
+	char *text = NULL;
+	size_t length;
+	FILE *out;
+
+	assert_int_equal(snapshot_changed(&osm, &none, hash, copy, NULL), 0);
+	if (!*copy)
+		return NULL;
+	out = open_memstream(&text, &length);
+	assert_non_null(out);
+	pm_netlist_write(*copy, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void check_changed(uint64_t *hash, const char *before)
+{
+	uint64_t none = 0;
+	struct pm_fabric *now, *anew;
+	char *text = changed_text(hash, &now), *expected = changed_text(&none, &anew);
+
+	assert_non_null(expected);
+	assert_int_equal(*hash, none);
+	assert_string_equal(text ? text : before, expected);
+	pm_fabric_free(now);
+	pm_fabric_free(anew);
+	free(text);
+	free(expected);
+}
+
+/* A snapshot is made anew only of what has changed, of links' speeds and names, too. */
+static void test_changed(void **state)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t round = 0; round < ROUNDS / 10; round++) {
+		uint64_t hash = 0, first;
+		struct pm_fabric *now;
+		char *before;
+
+		restore();
+		before = changed_text(&hash, &now);
+		first = hash;
+		assert_non_null(before);
+		pm_fabric_free(now);
+		for (uint32_t i = random_below(&dice, 3); i > 0; i--)
+			change();
+		if (random_chance(&dice, 20)) {
+			ib_port_info_t *info = &physp_at(any_link())->port_info;
+
+			info->link_width_active ^= 3;
+			info->link_speed ^= 0x30;
+		}
+		check_changed(&hash, before);
+		kept += hash == first;
+		free(before);
+	}
+	assert_true(kept > ROUNDS / 10 / 5 && kept < ROUNDS / 10 * 4 / 5);
+}
+
+static void test_renamed(void **state)
+{
+	struct pm_fabric *now;
+	uint64_t hash = 0;
+	char *before;
+
+	restore();
+	nodes[0]->print_desc = (char *)(uintptr_t) "one";
+	before = changed_text(&hash, &now);
+	pm_fabric_free(now);
+	nodes[0]->print_desc = (char *)(uintptr_t) "two";
+	check_changed(&hash, before);
+	nodes[0]->print_desc = NULL;
+	free(before);
+}
+
 /* OpenSM's actions between discovery and routing. */
 static void test_unchanged(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
 
 	restore();
-	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
-	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		subnet_cache_keep(&cache);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-			assert_false(subnet_cache_refresh(&cache, &subn));
+			assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+			assert_false(subnet_cache_refresh(&cache, &osm.subn));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_refresh(&cache, &subn));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		assert_false(subnet_cache_is_kept(&cache));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &subn));
-		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_refresh(&cache, &subn));
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-		cl_qmap_remove(&subn.node_guid_tbl,
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		cl_qmap_remove(&osm.subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	}
 	subnet_cache_forget(&cache);
 }
@@ -380,52 +461,52 @@ static void test_unheard(void **state)
 	struct subnet_cache cache = {.plan = NULL};
 
 	restore();
-	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
-	assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *port = &fabric->ports[i];
 
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &subn));
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
+			assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 			restore();
 		}
 		if (port->peer == PM_NONE)
 			continue;
 		/* Unexpected changes are not looked for, .. */
 		unlink_port(i);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		/* .. unless OpenSM reports a failure. */
-		subn.subnet_initialization_error = TRUE;
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
-		subn.subnet_initialization_error = FALSE;
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		/* .. unless OpenSM says that something failed. */
+		osm.subn.subnet_initialization_error = TRUE;
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, false));
+		osm.subn.subnet_initialization_error = FALSE;
 		restore();
 		discovered_ports[port->node][port->num] = 0;
-		assert_true(subnet_cache_refresh(&cache, &subn));
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 		/* What OpenSM's drop manager does then. */
 		if (is_switch(port->node))
 			unlink_port(i);
 		else
 			set_lid(i, 0);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
 		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_refresh(&cache, &subn));
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
-		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
-		cl_qmap_remove(&subn.node_guid_tbl,
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
+		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
+		cl_qmap_remove(&osm.subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 	}
 	subnet_cache_forget(&cache);
 }
@@ -447,8 +528,9 @@ static void move_node(uint32_t index)
 		if (physp->p_remote_physp)
 			physp->p_remote_physp->p_remote_physp = physp;
 	}
-	cl_qmap_remove(&subn.node_guid_tbl, node->node_info.node_guid);
-	cl_qmap_insert(&subn.node_guid_tbl, node->node_info.node_guid, &node->map_item);
+	cl_qmap_remove(&osm.subn.node_guid_tbl, node->node_info.node_guid);
+	cl_qmap_insert(&osm.subn.node_guid_tbl, node->node_info.node_guid,
+		       &node->map_item);
 	memset(old, 0xee, sizeof(*old) + n->num_ports * sizeof(osm_physp_t));
 	free(old);
 }
@@ -459,24 +541,24 @@ static void test_freed(void **state)
 	struct subnet_cache cache = {.plan = NULL};
 
 	restore();
-	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		assert_true(subnet_cache_refresh(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		move_node(i);
-		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_refresh(&cache, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		/* One that is gone, and another in its place in memory. */
-		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		fail_all_links(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_refresh(&cache, &subn));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
-		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
+		cl_qmap_insert(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
-		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_false(subnet_cache_refresh(&cache, &subn));
+		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+		assert_false(subnet_cache_refresh(&cache, &osm.subn));
 		free(nodes[i]);
 		make_node(i);
 		restore();
@@ -494,13 +576,13 @@ static void test_unusable(void **state)
 
 	restore();
 	nodes[sw]->sw = NULL; /* it did not answer */
-	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
-	assert_true(subnet_cache_refresh(&cache, &subn));
-	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn));
+	assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	nodes[sw]->sw = &switches[sw];
-	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-	assert_false(subnet_cache_refresh(&cache, &subn));
+	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+	assert_false(subnet_cache_refresh(&cache, &osm.subn));
 	subnet_cache_forget(&cache);
 }
 
@@ -541,10 +623,10 @@ static void test_links(void **state)
 		}
 		/* Learnt at first, then looked at. */
 		if (!i) {
-			assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+			assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 			subnet_cache_bind(&cache, plan);
 		} else {
-			assert_true(subnet_cache_refresh(&cache, &subn));
+			assert_true(subnet_cache_refresh(&cache, &osm.subn));
 		}
 		memset(link, 0xff, plan->topology->num_ports);
 		subnet_cache_links(&cache, link);
@@ -553,7 +635,7 @@ static void test_links(void **state)
 		assert_int_equal(link[fabric->ports[port].peer], 0);
 	}
 	unlink_port(port);
-	assert_true(subnet_cache_refresh(&cache, &subn));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn));
 	subnet_cache_links(&cache, link);
 	assert_int_equal(link[port], 0);
 	subnet_cache_forget(&cache);
@@ -569,12 +651,12 @@ static void test_lids_given(void **state)
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (physp_at(i)->port_guid && has_lid(i))
 			set_lid(i, 0);
-	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
-	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	restore();
-	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-	assert_true(subnet_cache_refresh(&cache, &subn));
+	assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn));
 	subnet_cache_forget(&cache);
 }
 
@@ -587,9 +669,10 @@ static int set_up(void **state)
 			     "l2:3=s0:3 l2:4=s1:3");
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		make_node(i);
-	cl_ptr_vector_construct(&subn.port_lid_tbl);
-	cl_ptr_vector_init(&subn.port_lid_tbl, MOST_LIDS, 1);
-	subn.sm_port_guid =
+	cl_plock_init(&osm.lock);
+	cl_ptr_vector_construct(&osm.subn.port_lid_tbl);
+	cl_ptr_vector_init(&osm.subn.port_lid_tbl, MOST_LIDS, 1);
+	osm.subn.sm_port_guid =
 		physp_at(fabric->nodes[fabric->num_switches].first_port + 1)->port_guid;
 	return pm_plan_make(fabric, &config, &plan, NULL);
 }
@@ -598,7 +681,7 @@ static int tear_down(void **state)
 {
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		free(nodes[i]);
-	cl_ptr_vector_destroy(&subn.port_lid_tbl);
+	cl_ptr_vector_destroy(&osm.subn.port_lid_tbl);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	return 0;
@@ -610,7 +693,8 @@ int main(void)
 		cmocka_unit_test(test_random),	cmocka_unit_test(test_unchanged),
 		cmocka_unit_test(test_freed),	cmocka_unit_test(test_unusable),
 		cmocka_unit_test(test_links),	cmocka_unit_test(test_lids_given),
-		cmocka_unit_test(test_unheard),
+		cmocka_unit_test(test_unheard), cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_renamed),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -292,6 +292,7 @@ struct plugin {
 	struct events *events;		 /* NULL: no memory for them */
 	struct state *state;		 /* NULL: no memory for it */
 	struct fabric_file *fabric_file; /* likewise */
+	uint64_t subnet_hash;		 /* of the subnet that it has, or 0 */
 	struct engine_check *check;	 /* likewise */
 
 	struct sweep sweep;

@@ -131,9 +131,13 @@ static void put_fabric(struct plugin *plugin)
 {
 	struct pm_fabric *fabric;
 
-	if (plugin->fabric_file &&
-	    !snapshot_now(plugin->osm, &plugin->roles, &fabric, NULL))
+	if (!plugin->fabric_file || snapshot_changed(plugin->osm, &plugin->roles,
+						     &plugin->subnet_hash, &fabric, NULL))
+		return;
+	if (fabric)
 		fabric_file_put(plugin->fabric_file, fabric);
+	else
+		fabric_file_keep(plugin->fabric_file);
 }
 
 void sweep_routed(struct plugin *plugin, bool reroute)

@@ -305,8 +305,10 @@ void sweep_discovered(struct plugin *plugin)
 		repair_skip_covered(plugin->repair, are_covered, plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	operator_files_poll(plugin->operator_files);
-	plugin->cache.covered &=
-		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
+	if (operator_files_take_roles(plugin->operator_files, &plugin->roles)) {
+		plugin->cache.covered = false;
+		plugin->subnet_hash = 0;
+	}
 	settings_take(plugin);
 	if (plugin->config.shadow)
 		return;	       /* shadow mode routes afterwards */

@@ -20,6 +20,7 @@ struct fabric_file {
 	struct pm_fabric *now;	  /* the newest; the writer's */
 	pthread_mutex_t mutex;
 	struct pm_fabric *fabric; /* to write next, or NULL; under the mutex */
+	bool kept;		  /* fabric_file_keep was called; under the mutex */
 };
 
 struct fabric_file *fabric_file_start(struct store *store, struct worker *writer)
@@ -64,6 +65,25 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric)
 	worker_poke(file->writer);
 }
 
+void fabric_file_keep(struct fabric_file *file)
+{
+	pthread_mutex_lock(&file->mutex);
+	file->kept = true;
+	pthread_mutex_unlock(&file->mutex);
+	worker_poke(file->writer);
+}
+
+static bool take_kept(struct fabric_file *file)
+{
+	bool kept;
+
+	pthread_mutex_lock(&file->mutex);
+	kept = file->kept;
+	file->kept = false;
+	pthread_mutex_unlock(&file->mutex);
+	return kept;
+}
+
 static int print_fabric(FILE *out, const void *fabric)
 {
 	pm_netlist_write(fabric, out);
@@ -100,6 +120,8 @@ void fabric_file_write(struct fabric_file *file)
 		pm_fabric_free(file->now);
 		file->now = fabric;
 	}
+	if (path && take_kept(file) && access(path, F_OK))
+		file->written = 0;
 	if (path && file->now && (fabric || !file->written))
 		write_fabric(file, file->now, path);
 	free(path);

@@ -28,6 +28,11 @@ void fabric_file_stop(struct fabric_file *file);
 /* Has a fabric written soon, and takes it over. Waits for no file. */
 void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
 
+/* The fabric is still that of the last fabric_file_put: the file is written if it is
+ * gone.
+ */
+void fabric_file_keep(struct fabric_file *file);
+
 /* A round of the writer, on its thread, after store_write. */
 void fabric_file_write(struct fabric_file *file);
 

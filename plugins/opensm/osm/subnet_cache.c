@@ -239,7 +239,7 @@ static bool read_port(const struct subnet_cache *cache,
 	return true;
 }
 
-static struct subnet_cache_link link_of(const osm_physp_t *physp)
+struct subnet_cache_link subnet_cache_link_of(const osm_physp_t *physp)
 {
 	const ib_port_info_t *info = &physp->port_info;
 	struct subnet_cache_link link = {info->link_width_active, info->link_speed,
@@ -259,15 +259,18 @@ static uint16_t highest_lid(const osm_switch_t *sw)
 }
 
 /*
- * Fetches a port that is read some turns later, then what it is wired to. OpenSM's ports
- * are 1.7 kB apart, so that the processor does not foresee the next ones.
+ * A port is fetched some turns before it is read, then what it is wired to. OpenSM's
+ * ports are 1.7 kB apart, so that the processor does not foresee the next ones.
  */
+void subnet_cache_fetch(const osm_physp_t *physp)
+{
+	for (size_t at = 0; at < FETCHED; at += 64)
+		__builtin_prefetch((const char *)physp + at);
+}
+
 static void fetch_port(const osm_node_t *node, unsigned int num)
 {
-	const char *physp = (const char *)&node->physp_table[num];
-
-	for (size_t at = 0; at < FETCHED; at += 64)
-		__builtin_prefetch(physp + at);
+	subnet_cache_fetch(&node->physp_table[num]);
 }
 
 static void fetch_ahead(const osm_node_t *node, unsigned int num, unsigned int last)
@@ -297,7 +300,7 @@ static bool read_node(struct subnet_cache *cache, const struct subnet_cache_node
 		if (n->is_switch && !n->here->physp_discovered[p])
 			cache->doubtful |= (*flags & LINKED) != 0;
 		if (n->is_switch && !cache->ports[n->first + p].reported)
-			cache->links[n->first + p] = link_of(physp);
+			cache->links[n->first + p] = subnet_cache_link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_state_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
 	}

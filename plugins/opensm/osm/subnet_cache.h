@@ -138,6 +138,12 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 /* The same for a port of the cache with a link, also to an end node; 0: unknown. */
 uint8_t subnet_cache_link(const struct subnet_cache *cache, uint32_t port);
 
+/* OpenSM's codes of a port's link. */
+struct subnet_cache_link subnet_cache_link_of(const osm_physp_t *physp);
+
+/* Prefetches what is read of a port. */
+void subnet_cache_fetch(const osm_physp_t *physp);
+
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
