@@ -27,6 +27,9 @@ static struct unset_switch count_blocks(const struct view *view, const osm_switc
 	struct unset_switch found = {.node = node};
 	uint8_t wanted[PM_LFT_BLOCK];
 
+	/* Most tables have no difference, which takes half the time to see at once. */
+	if (!memcmp(sw->lft, table, (size_t)blocks * PM_LFT_BLOCK))
+		return found;
 	for (uint32_t b = 0; b < blocks; b++) {
 		size_t at = (size_t)b * PM_LFT_BLOCK;
 
