@@ -49,12 +49,12 @@ struct kept_requests {
 	uint64_t releasing, released, rebalancing, rebalanced;
 };
 
-static void hold(struct kept_requests *requests)
+static void lock_mutex(struct kept_requests *requests)
 {
 	pthread_mutex_lock(&requests->lock);
 }
 
-static void leave_request(struct kept_requests *requests)
+static void unlock_mutex(struct kept_requests *requests)
 {
 	pthread_mutex_unlock(&requests->lock);
 }
@@ -80,10 +80,10 @@ static void report(struct kept_requests *requests)
 	void *context;
 
 	worker_enter(requests->writer);
-	hold(requests);
+	lock_mutex(requests);
 	callback = requests->callback;
 	context = requests->context;
-	leave_request(requests);
+	unlock_mutex(requests);
 	if (callback)
 		callback(context);
 	worker_leave(requests->writer);
@@ -140,7 +140,7 @@ static void put_in_force(struct kept_requests *requests, struct pm_requests *nex
 	requests->now = *next;
 	*next = (struct pm_requests){0};
 	requests->news = true;
-	hold(requests);
+	lock_mutex(requests);
 	if (!requests->shadow) {
 		old = (struct handover){requests->drains, requests->releases};
 		requests->drains = over->drains;
@@ -153,7 +153,7 @@ static void put_in_force(struct kept_requests *requests, struct pm_requests *nex
 			requests->rate = requests->now.rate;
 		}
 	}
-	leave_request(requests);
+	unlock_mutex(requests);
 	forget_handover(&old);
 	forget_handover(over);
 	if (requests->shadow)
@@ -171,10 +171,10 @@ static void set_unread(struct kept_requests *requests, osm_log_t *log,
 {
 	bool changed;
 
-	hold(requests);
+	lock_mutex(requests);
 	changed = strcmp(requests->unread.text, why->text) != 0;
 	requests->unread = *why;
-	leave_request(requests);
+	unlock_mutex(requests);
 	log_error(requests, log, "requests not followed", why, &requests->logged);
 	if (changed)
 		report(requests);
@@ -336,10 +336,10 @@ static bool drop_done(struct kept_requests *requests, struct pm_requests *next)
 	uint64_t released, rebalanced;
 	bool any;
 
-	hold(requests);
+	lock_mutex(requests);
 	released = requests->released;
 	rebalanced = requests->rebalanced;
-	leave_request(requests);
+	unlock_mutex(requests);
 	/* After `released` is read: holds were handed to the store before it was set. */
 	any = store_holds_written(requests->store) &&
 	      pm_requests_released(next, released);
@@ -567,18 +567,18 @@ void kept_requests_on_change(struct kept_requests *requests,
 			     void (*callback)(void *context), void *context)
 {
 	worker_enter(requests->writer);
-	hold(requests);
+	lock_mutex(requests);
 	requests->callback = callback;
 	requests->context = context;
-	leave_request(requests);
+	unlock_mutex(requests);
 	worker_leave(requests->writer);
 }
 
 void kept_requests_error(struct kept_requests *requests, struct pm_error *why)
 {
-	hold(requests);
+	lock_mutex(requests);
 	*why = requests->unread;
-	leave_request(requests);
+	unlock_mutex(requests);
 }
 
 bool kept_requests_has_drains(struct kept_requests *requests, const struct pm_drains *now,
@@ -586,10 +586,10 @@ bool kept_requests_has_drains(struct kept_requests *requests, const struct pm_dr
 {
 	bool any;
 
-	hold(requests);
+	lock_mutex(requests);
 	*differ = requests->known && !pm_drains_equal(&requests->drains, now);
 	any = *differ || (requests->known && requests->drains.number != now->number);
-	leave_request(requests);
+	unlock_mutex(requests);
 	return any;
 }
 
@@ -597,14 +597,14 @@ int kept_requests_take_drains(struct kept_requests *requests, struct pm_drains *
 {
 	int rc = 0;
 
-	hold(requests);
+	lock_mutex(requests);
 	if (requests->known && !pm_drains_equal(&requests->drains, now))
 		rc = pm_drains_copy(&requests->drains, now, NULL) ? -ENOMEM : 1;
 	else if (requests->known)
 		pm_drains_renumber(now, &requests->drains);
 	if (rc >= 0)
 		requests->unclaimed = false;
-	leave_request(requests);
+	unlock_mutex(requests);
 	return rc;
 }
 
@@ -613,10 +613,10 @@ bool kept_requests_claim_drains(struct kept_requests *requests,
 {
 	bool claims;
 
-	hold(requests);
+	lock_mutex(requests);
 	claims = requests->unclaimed && !pm_drains_equal(&requests->drains, now);
 	requests->unclaimed &= !claims;
-	leave_request(requests);
+	unlock_mutex(requests);
 	return claims;
 }
 
@@ -624,11 +624,11 @@ bool kept_requests_has_releases(struct kept_requests *requests)
 {
 	bool any;
 
-	hold(requests);
+	lock_mutex(requests);
 	any = requests->releases.num &&
 	      requests->releases.list[requests->releases.num - 1].mark >
 		      requests->releasing;
-	leave_request(requests);
+	unlock_mutex(requests);
 	return any;
 }
 
@@ -638,7 +638,7 @@ bool kept_requests_take_releases(struct kept_requests *requests,
 	struct pm_request_parts *waiting = &requests->releases;
 	size_t size;
 
-	hold(requests);
+	lock_mutex(requests);
 	*releases = (struct pm_request_parts){0};
 	size = waiting->num * sizeof(*waiting->list);
 	if (waiting->num && waiting->list[waiting->num - 1].mark > requests->releasing)
@@ -648,7 +648,7 @@ bool kept_requests_take_releases(struct kept_requests *requests,
 		releases->num = waiting->num;
 		requests->releasing = waiting->list[waiting->num - 1].mark;
 	}
-	leave_request(requests);
+	unlock_mutex(requests);
 	return releases->list != NULL;
 }
 
@@ -656,10 +656,10 @@ void kept_requests_released(struct kept_requests *requests)
 {
 	bool news;
 
-	hold(requests);
+	lock_mutex(requests);
 	news = requests->released != requests->releasing;
 	requests->released = requests->releasing;
-	leave_request(requests);
+	unlock_mutex(requests);
 	if (news)
 		worker_poke(requests->writer);
 }
@@ -668,14 +668,14 @@ bool kept_requests_take_rebalance(struct kept_requests *requests, uint32_t *rate
 {
 	bool any;
 
-	hold(requests);
+	lock_mutex(requests);
 	any = requests->rebalance != 0;
 	if (any) {
 		*rate = requests->rate;
 		requests->rebalancing = requests->rebalance;
 		requests->rebalance = 0;
 	}
-	leave_request(requests);
+	unlock_mutex(requests);
 	return any;
 }
 
@@ -683,10 +683,10 @@ void kept_requests_rebalanced(struct kept_requests *requests)
 {
 	bool news;
 
-	hold(requests);
+	lock_mutex(requests);
 	news = requests->rebalanced != requests->rebalancing;
 	requests->rebalanced = requests->rebalancing;
-	leave_request(requests);
+	unlock_mutex(requests);
 	if (news)
 		worker_poke(requests->writer);
 }

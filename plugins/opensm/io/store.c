@@ -73,12 +73,12 @@ struct store {
 	struct pm_error aside[KEPT_FILES]; /* renamed, see store_take_aside; "": none */
 };
 
-static void hold(struct store *store)
+static void lock_mutex(struct store *store)
 {
 	pthread_mutex_lock(&store->signal.lock);
 }
 
-static void release(struct store *store)
+static void unlock_mutex(struct store *store)
 {
 	pthread_mutex_unlock(&store->signal.lock);
 }
@@ -201,9 +201,9 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 	else
 		log_line(store->log, OSM_LOG_INFO, ": saved again");
 	worker_leave(store->writer);
-	hold(store);
+	lock_mutex(store);
 	store->trouble = *why;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* usable: the folder is ours, though another process may have locked it. */
@@ -213,11 +213,11 @@ static void set_open(struct store *store, bool open, bool usable)
 	bool has_plan = plan && !access(plan, F_OK);
 
 	free(plan);
-	hold(store);
+	lock_mutex(store);
 	store->open = open;
 	store->openings += open;
 	store->has_plan = has_plan;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* Makes a folder with mode 0755, whatever the umask. */
@@ -257,7 +257,7 @@ bool store_open(struct store *store, uint64_t port_guid)
 	struct pm_error err;
 	bool first, idle, known;
 
-	hold(store);
+	lock_mutex(store);
 	first = !store->place;
 	if (first && asprintf(&store->place, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/",
 			      store->cache, port_guid) < 0)
@@ -267,7 +267,7 @@ bool store_open(struct store *store, uint64_t port_guid)
 	idle = store->open && !is_any_pending(store);
 	old = store->found; /* of an earlier sweep */
 	store->found = (struct candidates){0};
-	release(store);
+	unlock_mutex(store);
 	candidates_free(&old);
 	if (!known) {
 		pm_error_no_memory(&err);
@@ -283,9 +283,9 @@ static const char *our_place(struct store *store)
 {
 	const char *place;
 
-	hold(store);
+	lock_mutex(store);
 	place = store->open ? store->place : NULL;
-	release(store);
+	unlock_mutex(store);
 	return place;
 }
 
@@ -300,9 +300,9 @@ char *store_path_read(struct store *store, const char *name)
 {
 	const char *place;
 
-	hold(store);
+	lock_mutex(store);
 	place = store->place;
-	release(store);
+	unlock_mutex(store);
 	return place ? join_path(place, name) : NULL;
 }
 
@@ -310,9 +310,9 @@ uint64_t store_openings(struct store *store)
 {
 	uint64_t openings;
 
-	hold(store);
+	lock_mutex(store);
 	openings = store->open ? store->openings : 0;
-	release(store);
+	unlock_mutex(store);
 	return openings;
 }
 
@@ -320,9 +320,9 @@ bool store_has_plan(struct store *store)
 {
 	bool has_plan;
 
-	hold(store);
+	lock_mutex(store);
 	has_plan = store->has_plan;
-	release(store);
+	unlock_mutex(store);
 	return has_plan;
 }
 
@@ -330,9 +330,9 @@ uint64_t store_guid(struct store *store)
 {
 	uint64_t guid;
 
-	hold(store);
+	lock_mutex(store);
 	guid = store->guid;
-	release(store);
+	unlock_mutex(store);
 	return guid;
 }
 
@@ -340,9 +340,9 @@ uint64_t store_guid(struct store *store)
 
 void store_poll(struct store *store)
 {
-	hold(store);
+	lock_mutex(store);
 	store->wanted++;
-	release(store);
+	unlock_mutex(store);
 	worker_poke(store->writer);
 }
 
@@ -350,11 +350,11 @@ bool store_await_poll(struct store *store)
 {
 	bool awaited;
 
-	hold(store);
+	lock_mutex(store);
 	awaited = store->polled != store->wanted && !store->given_up;
 	if (awaited)
 		clock_wait_briefly(&store->signal, 10);
-	release(store);
+	unlock_mutex(store);
 	return awaited;
 }
 
@@ -362,10 +362,10 @@ bool store_give_up(struct store *store)
 {
 	bool waits;
 
-	hold(store);
+	lock_mutex(store);
 	waits = store->polled != store->wanted && !store->given_up;
 	store->given_up |= waits;
-	release(store);
+	unlock_mutex(store);
 	return waits;
 }
 
@@ -374,11 +374,11 @@ static int take_found(struct store *store, struct candidates *found)
 {
 	int rc;
 
-	hold(store);
+	lock_mutex(store);
 	rc = store->polled != store->wanted ? -EAGAIN : store->poll_rc;
 	*found = store->found;
 	store->found = (struct candidates){0};
-	release(store);
+	unlock_mutex(store);
 	if (rc)
 		candidates_free(found);
 	return rc;
@@ -402,13 +402,13 @@ static void poll_store(struct store *store)
 	uint64_t wanted;
 	int rc;
 
-	hold(store);
+	lock_mutex(store);
 	wanted = store->polled != store->wanted ? store->wanted : 0;
-	release(store);
+	unlock_mutex(store);
 	if (!wanted)
 		return;
 	rc = candidates_read(store->cache, store->place, &found);
-	hold(store);
+	lock_mutex(store);
 	old = store->found;
 	store->found = found;
 	note_read(store);
@@ -416,7 +416,7 @@ static void poll_store(struct store *store)
 	store->polled = wanted;
 	store->given_up = false;
 	pthread_cond_signal(&store->signal.changed);
-	release(store);
+	unlock_mutex(store);
 	candidates_free(&old);
 }
 
@@ -430,12 +430,12 @@ bool store_has_later(struct store *store, const struct store_request *request)
 		return false; /* the plan in force stays */
 	best = candidates_choose(&found, request->fabric, request->lmc);
 	later = best && !best->ours;
-	hold(store);
+	lock_mutex(store);
 	if (later && !store->found.list) { /* for store_load */
 		store->found = found;
 		found = (struct candidates){0};
 	}
-	release(store);
+	unlock_mutex(store);
 	candidates_free(&found);
 	return later;
 }
@@ -472,12 +472,12 @@ static void judge(struct store *store, const struct candidate *ours, enum kept_f
 	const struct candidate_file *file = &ours->file[which];
 	struct content *content = &store->content[which];
 
-	hold(store);
+	lock_mutex(store);
 	if (content->fresh && !file->rc)
 		content->known = content->read;
 	else if (content->fresh && file->rc != -ENOENT)
 		content->bad = file->why;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* Judges our files, after what is good of the chosen candidate was used. */
@@ -501,7 +501,7 @@ static void take_over(struct store *store, struct candidate *from)
 
 	log_line(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
 		 kept_name[KEPT_PLAN]);
-	hold(store);
+	lock_mutex(store);
 	free(store->source);
 	store->source = strdup(from->place);
 	old = store->taken_over;
@@ -511,7 +511,7 @@ static void take_over(struct store *store, struct candidate *from)
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		if (!from->file[file].rc)
 			store->used[file] = from->file[file].stamp;
-	release(store);
+	unlock_mutex(store);
 }
 
 static void use(struct store *store, struct candidate *best,
@@ -558,11 +558,11 @@ int store_load(struct store *store, const struct store_request *request,
 
 void store_discard(struct store *store)
 {
-	hold(store);
+	lock_mutex(store);
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		if (file != KEPT_HOLDS && store->content[file].fresh)
 			store->content[file].known = store->content[file].read;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* ---- Writing ---- */
@@ -572,13 +572,13 @@ static void put(struct store *store, enum kept_file file, char *text, size_t len
 {
 	struct content *content = &store->content[file];
 
-	hold(store);
+	lock_mutex(store);
 	free(content->text);
 	content->text = text;
 	content->length = length;
 	content->put++;
 	store->puts++;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* Content that the writer is about to write. */
@@ -601,7 +601,7 @@ static enum kept_file find_pending(const struct store *store, bool texts)
 /* Takes texts first, so that the plan in force is on disk until the base equals it. */
 static bool take_unwritten(struct store *store, struct taken *taken)
 {
-	hold(store);
+	lock_mutex(store);
 	taken->file = find_pending(store, true);
 	if (taken->file == KEPT_FILES)
 		taken->file = find_pending(store, false);
@@ -610,7 +610,7 @@ static bool take_unwritten(struct store *store, struct taken *taken)
 		store->content[taken->file].text = NULL;
 		store->content[taken->file].bad.text[0] = '\0';
 	}
-	release(store);
+	unlock_mutex(store);
 	return taken->file < KEPT_FILES;
 }
 
@@ -704,10 +704,10 @@ char *store_take_source(struct store *store)
 {
 	char *source;
 
-	hold(store);
+	lock_mutex(store);
 	source = store->source;
 	store->source = NULL;
-	release(store);
+	unlock_mutex(store);
 	return source;
 }
 
@@ -734,13 +734,13 @@ static void note_taken_over(struct store *store)
 	char *from, *path = join_path(store->place, kept_name[KEPT_PLAN]);
 	int lock = -1;
 
-	hold(store);
+	lock_mutex(store);
 	from = store->taken_over;
 	store->taken_over = NULL;
-	release(store);
+	unlock_mutex(store);
 	if (from && path && access(path, F_OK) && !is_of_master(store, from) &&
 	    !lock_place(from, &lock)) {
-		hold(store);
+		lock_mutex(store);
 		if (!store->emptied) {
 			store->emptied = from;
 			store->emptied_lock = lock;
@@ -748,7 +748,7 @@ static void note_taken_over(struct store *store)
 			from = NULL;
 			lock = -1;
 		}
-		release(store);
+		unlock_mutex(store);
 	}
 	free(from);
 	free(path);
@@ -797,17 +797,17 @@ static int clear_bad(struct store *store, enum kept_file file, struct pm_error *
 	struct content *content = &store->content[file], taken;
 	int rc;
 
-	hold(store);
+	lock_mutex(store);
 	taken = *content;
 	if (!is_pending(content))
 		content->bad.text[0] = '\0';
-	release(store);
+	unlock_mutex(store);
 	if (is_pending(&taken) || !taken.bad.text[0])
 		return 0;
 	rc = clear(store, file, &taken, err);
-	hold(store);
+	lock_mutex(store);
 	restore(content, &taken);
-	release(store);
+	unlock_mutex(store);
 	return rc;
 }
 
@@ -839,7 +839,7 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 {
 	struct content *content = &store->content[taken->file];
 
-	hold(store);
+	lock_mutex(store);
 	restore(content, &taken->content);
 	if (!taken->content.fresh) {
 		content->known = taken->content.known;
@@ -854,7 +854,7 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 		taken->content.text = NULL;
 	}
 	pthread_cond_signal(&store->signal.changed);
-	release(store);
+	unlock_mutex(store);
 	free(taken->content.text);
 }
 
@@ -875,11 +875,11 @@ static bool is_unused(struct store *store, const char *path, const char *name)
 {
 	struct candidate_stamp there = candidate_stamp(path), used = there;
 
-	hold(store);
+	lock_mutex(store);
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		if (!strcmp(name, kept_name[file]))
 			used = store->used[file];
-	release(store);
+	unlock_mutex(store);
 	return there.inode && !candidate_stamp_equal(&there, &used);
 }
 
@@ -926,14 +926,14 @@ static void empty_if_due(struct store *store)
 	char *place = NULL;
 	int lock = -1;
 
-	hold(store);
+	lock_mutex(store);
 	if (store->has_plan && store->emptied && !store->source) {
 		place = store->emptied;
 		lock = store->emptied_lock;
 		store->emptied = NULL;
 		store->emptied_lock = -1;
 	}
-	release(store);
+	unlock_mutex(store);
 	if (place)
 		empty(store, place);
 	unlock(&lock);
@@ -945,10 +945,10 @@ static bool begin_round(struct store *store, uint64_t *puts)
 {
 	bool known;
 
-	hold(store);
+	lock_mutex(store);
 	known = store->place != NULL;
 	*puts = store->puts;
-	release(store);
+	unlock_mutex(store);
 	return known;
 }
 
@@ -984,19 +984,19 @@ void store_write(struct store *store)
 		empty_if_due(store);
 		return;
 	}
-	hold(store);
+	lock_mutex(store);
 	store->failed = puts;
 	pthread_cond_signal(&store->signal.changed);
-	release(store);
+	unlock_mutex(store);
 }
 
 bool store_holds_written(struct store *store)
 {
 	bool written;
 
-	hold(store);
+	lock_mutex(store);
 	written = !is_pending(&store->content[KEPT_HOLDS]);
-	release(store);
+	unlock_mutex(store);
 	return written;
 }
 
@@ -1004,13 +1004,13 @@ bool store_await_plan(struct store *store)
 {
 	bool awaited;
 
-	hold(store);
+	lock_mutex(store);
 	awaited = store->failed != store->puts && !store->given_up &&
 		  (is_pending(&store->content[KEPT_DRIFTING]) ||
 		   is_pending(&store->content[KEPT_PLAN]));
 	if (awaited)
 		clock_wait_briefly(&store->signal, 10);
-	release(store);
+	unlock_mutex(store);
 	return awaited;
 }
 
@@ -1058,9 +1058,9 @@ void store_save_holds(struct store *store, const struct pm_damping *damping,
 
 void store_trouble(struct store *store, struct pm_error *why)
 {
-	hold(store);
+	lock_mutex(store);
 	*why = store->trouble;
-	release(store);
+	unlock_mutex(store);
 }
 
 /* ---- Beginning and end ---- */
