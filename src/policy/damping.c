@@ -282,7 +282,7 @@ static void note_holds(struct pm_damping *damping, const struct held *held,
 		uint64_t left = hold_left(r, now_ms);
 
 		r->needed = held->links[i].needed;
-		holds->released += r->needed;
+		holds->needed += r->needed;
 		holds->on_hold += !r->needed;
 		if (left < holds->next_ms)
 			holds->next_ms = left;

@@ -340,9 +340,9 @@ static int send_block(struct plan *p, uint32_t block)
 }
 
 /*
- * Releases the blocks that waited for this one; those that wait for no other are queued.
+ * Unblocks those that waited for this one; those that wait for no other are queued.
  */
-static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
+static uint32_t unblock(struct plan *p, uint32_t block, uint32_t num)
 {
 	for (uint32_t k = p->first_after[block]; k < p->first_after[block + 1]; k++) {
 		struct block *b = &p->blocks[p->after[k]];
@@ -353,7 +353,8 @@ static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
 	return num;
 }
 
-/* Makes a step of the blocks in the queue; afterwards the queue has the released ones. */
+/* Makes a step of the blocks in the queue; afterwards the queue has the unblocked ones.
+ */
 static int send_queue(struct plan *p, uint32_t *num)
 {
 	uint32_t end = *num, all = end;
@@ -364,7 +365,7 @@ static int send_queue(struct plan *p, uint32_t *num)
 	p->steps->steps++;
 	/* No block is queued twice, so there is room. */
 	for (uint32_t i = 0; i < end; i++)
-		all = release(p, p->queue[i], all);
+		all = unblock(p, p->queue[i], all);
 	*num = all - end;
 	memmove(p->queue, p->queue + end, *num * sizeof(*p->queue));
 	return 0;

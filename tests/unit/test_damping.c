@@ -185,7 +185,7 @@ static void check_out(const struct ground *g, const char *name, uint64_t at)
 		if (g->out[i] != (g->now[i] && !(held && is_it)))
 			fail_msg("%s: port %u at %u", name, i, (unsigned int)at);
 	}
-	if (g->holds.on_hold != held || g->holds.released ||
+	if (g->holds.on_hold != held || g->holds.needed ||
 	    g->holds.next_ms != (held ? flap.left_ms : UINT64_MAX))
 		fail_msg("%s: holds at %u", name, (unsigned int)at);
 }
@@ -310,7 +310,7 @@ static void test_last_path(void **state)
 	expect_state(&g, "l0", 2, at, PM_DAMPING_ON_HOLD);
 	expect_state(&g, "l0", 3, at, PM_DAMPING_NEEDED);
 	assert_int_equal(g.holds.on_hold, 1);
-	assert_int_equal(g.holds.released, 1);
+	assert_int_equal(g.holds.needed, 1);
 	assert_int_equal(g.holds.next_ms, 10000);
 	at = flap(&g, "l0", 3, 2, at);
 	expect_state(&g, "l0", 2, at, PM_DAMPING_NEEDED);
@@ -350,8 +350,8 @@ static void test_no_end_ports(void **state)
 	at = flap(&g, "l1", 2, 4, at);
 	assert_int_equal(g.holds.on_hold, 2);
 	at = flap(&g, "l0", 3, 4, at);
-	assert_int_equal(g.holds.on_hold + g.holds.released, 3);
-	assert_int_equal(g.holds.released, 1);
+	assert_int_equal(g.holds.on_hold + g.holds.needed, 3);
+	assert_int_equal(g.holds.needed, 1);
 	set(&g, "l1", 1, 0); /* the host of l1 */
 	look(&g, at);
 	assert_int_equal(g.holds.on_hold, 3);
@@ -404,7 +404,7 @@ static void test_hold_out_of_sight(void **state)
 	flap(&g, "l0", 2, 4, 0);
 	memset(g.now, 0, g.topology->num_ports);
 	look(&g, 100);
-	assert_int_equal(g.holds.on_hold + g.holds.released, 0);
+	assert_int_equal(g.holds.on_hold + g.holds.needed, 0);
 	memcpy(g.now, g.whole, g.topology->num_ports);
 	look(&g, 200);
 	assert_true(find(&g, "l0", 2, 200, &record));
@@ -447,7 +447,7 @@ static void test_moved_link(void **state)
 			assert_int_equal(pm_damping_hold(old.damping, new.world.plan,
 							 new.now, at, &old.holds, NULL),
 					 0);
-			assert_int_equal(old.holds.on_hold + old.holds.released, 0);
+			assert_int_equal(old.holds.on_hold + old.holds.needed, 0);
 			if (i == 0)
 				assert_int_equal(new.now[port_of(&new, "l1", 2)], 1);
 			assert_true(find(&old, "l1", 2, at, &flap_after));
@@ -752,7 +752,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 			continue;
 		}
 		wanted.on_hold += !t->out[port];
-		wanted.released += t->out[port];
+		wanted.needed += t->out[port];
 		if (j.left_ms < wanted.next_ms)
 			wanted.next_ms = j.left_ms;
 		if (!t->out[port])
@@ -764,7 +764,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
 		REQUIRE(t->plan->topology->ports[i].peer != PM_NONE ||
 			t->out[i] == t->now[i]);
-	REQUIRE(holds->on_hold == wanted.on_hold && holds->released == wanted.released);
+	REQUIRE(holds->on_hold == wanted.on_hold && holds->needed == wanted.needed);
 	REQUIRE(holds->next_ms == wanted.next_ms);
 	free(connected);
 }
@@ -989,7 +989,7 @@ static void step(struct trial *t, struct totals *totals)
 	check_list(t);
 	memcpy(t->before, t->now, t->plan->topology->num_ports);
 	totals->held += holds.on_hold;
-	totals->needed += holds.released;
+	totals->needed += holds.needed;
 }
 
 static void run(struct trial *t, struct totals *totals)

@@ -1073,7 +1073,7 @@ static void try_damping_hold(struct world *world)
 
 	FILL(holds,
 	     pm_damping_hold(damping, world->plan, usable, 5000, &holds, &trial.err));
-	assert_true(holds.on_hold + holds.released > 0);
+	assert_true(holds.on_hold + holds.needed > 0);
 	NOTE(holds.on_hold);
 	note(usable, num);
 	note_damping(damping, 5000);

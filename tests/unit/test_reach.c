@@ -32,7 +32,7 @@ static void make(struct ground *g, struct pm_fabric *fabric)
 	memset(g->usable, 1, g->skeleton->num_ports);
 }
 
-static void release(struct ground *g)
+static void free_ground(struct ground *g)
 {
 	pm_pool_free(&g->pool);
 	pm_tree_free(&g->tree);
@@ -126,7 +126,7 @@ static void test_drawing(void **state)
 		check_sets(&rows[i], "down", rows[i].down, g.reach.down, g.reach.words);
 		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown,
 			   g.reach.words);
-		release(&g);
+		free_ground(&g);
 	}
 }
 
@@ -196,7 +196,7 @@ static void test_since(void **state)
 				lose(&g, links[i].name, links[i].port);
 		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 		check_since(&g);
-		release(&g);
+		free_ground(&g);
 	}
 }
 
@@ -211,7 +211,7 @@ static void test_no_marks(void **state)
 	pm_reach_compute(g.skeleton, &g.tree, NULL, &g.reach);
 	check_sets(&rows[0], "down", rows[0].down, g.reach.down, g.reach.words);
 	check_sets(&rows[0], "updown", rows[0].updown, g.reach.updown, g.reach.words);
-	release(&g);
+	free_ground(&g);
 }
 
 static void test_parallel(void **state)
@@ -227,7 +227,7 @@ static void test_parallel(void **state)
 	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 	assert_false(has(pm_reach_updown(&g.reach, 0), 1));
 	assert_false(has(pm_reach_down(&g.reach, 2), 0));
-	release(&g);
+	free_ground(&g);
 }
 
 /* Two words and more: 70 leaves under two spines; from the i-th leaf to the j-th. */
@@ -255,7 +255,7 @@ static void test_many_words(void **state)
 		assert_int_equal(has(pm_reach_updown(&g.reach, a), 70), a % 3 != 0);
 	}
 	check_since(&g);
-	release(&g);
+	free_ground(&g);
 	recipe_free(&recipe);
 }
 
@@ -304,7 +304,7 @@ static void test_failures(void **state)
 		pm_reach_restore(&whole, &now, &failure);
 	}
 	pm_pool_free(&pool);
-	release(&g);
+	free_ground(&g);
 	recipe_free(&recipe);
 }
 

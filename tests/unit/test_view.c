@@ -202,7 +202,7 @@ static void test_hold(void **state)
 	set(&g, g.discovered, "l0", 3, 0);
 	assert_true(look(&g));
 	assert_true(in_use(&g, "l0", 2));
-	assert_int_equal(g.view.holds.released, 1);
+	assert_int_equal(g.view.holds.needed, 1);
 	set(&g, g.discovered, "l0", 3, 1);
 	look(&g);
 	assert_false(in_use(&g, "l0", 2));

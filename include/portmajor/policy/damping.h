@@ -55,9 +55,9 @@ int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topol
 		       struct pm_error *err);
 
 struct pm_damping_holds {
-	uint32_t on_hold;  /* links that are up and excluded */
-	uint32_t released; /* links on hold that are needed and left in */
-	uint64_t next_ms;  /* ms until a hold ends; UINT64_MAX: none does */
+	uint32_t on_hold; /* links that are up and excluded */
+	uint32_t needed;  /* links on hold that are in use, as hosts need them */
+	uint64_t next_ms; /* ms until a hold ends; UINT64_MAX: none does */
 };
 
 /*

@@ -26,7 +26,7 @@ static const uint8_t *block_of(const uint8_t *table, uint32_t number)
 void balance_forget(struct balance *balance)
 {
 	pm_routes_free(balance->planned);
-	free(balance->released);
+	free(balance->as_planned);
 	*balance = (struct balance){.planned = NULL};
 }
 
@@ -35,8 +35,8 @@ int balance_make(struct balance *balance, const struct view *view)
 	size_t blocks =
 		(size_t)view->plan->topology->num_switches * count_view_blocks(view);
 
-	balance->released = calloc(blocks + 1u, sizeof(*balance->released));
-	if (!balance->released || pm_routes_make(view->plan, &balance->planned, NULL)) {
+	balance->as_planned = calloc(blocks + 1u, sizeof(*balance->as_planned));
+	if (!balance->as_planned || pm_routes_make(view->plan, &balance->planned, NULL)) {
 		balance_forget(balance);
 		return -ENOMEM;
 	}
@@ -102,7 +102,7 @@ void balance_apply(const struct balance *balance, struct view *view)
 
 	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		for (uint32_t b = 0; b < blocks; b++)
-			if (atomic_load(&balance->released[(size_t)sw * blocks + b]))
+			if (atomic_load(&balance->as_planned[(size_t)sw * blocks + b]))
 				pm_routes_prefer(view->routes, sw, b,
 						 block_of(pm_routes_preferred(
 								  balance->planned, sw),
@@ -145,7 +145,7 @@ static void choose_blocks(struct round *round, uint32_t most)
 			block_of(pm_routes_preferred(round->view->routes, sw), b);
 		struct piece *piece = &round->pieces[round->num];
 
-		atomic_store(&balance->released[balance->next], 1);
+		atomic_store(&balance->as_planned[balance->next], 1);
 		if (!memcmp(planned, before, PM_LFT_BLOCK))
 			continue;
 		*piece = (struct piece){.sw = sw, .number = b};
@@ -190,7 +190,7 @@ static void list_sets(struct round *round)
 }
 
 /*
- * Blocks that were not acknowledged as they were set are not released: the view prefers
+ * Unmarks blocks that were not acknowledged as they were set: the view prefers
  * the old ones again. If the sweeper has taken over, they stay the plan's, and OpenSM
  * sends the missing ones.
  */
@@ -210,7 +210,7 @@ static void settle_round(struct round *round)
 		if (round->on->is_halted(round->on->context) ||
 		    is_there(round, piece, wanted))
 			continue;
-		atomic_store(&balance->released[at], 0);
+		atomic_store(&balance->as_planned[at], 0);
 		pm_routes_prefer(view->routes, piece->sw, piece->number, piece->before);
 		if (at < balance->next)
 			balance->next = (uint32_t)at;
@@ -247,14 +247,14 @@ static bool run_round(struct round *round, uint32_t most)
 	return !balance->gave_up;
 }
 
-/* Releases all blocks, as all tables are the plan's. */
+/* Marks all blocks, as all tables are the plan's. */
 static void finish_balance(struct balance *balance, struct view *view)
 {
 	size_t blocks =
 		(size_t)view->plan->topology->num_switches * count_view_blocks(view);
 
 	for (size_t i = 0; i < blocks; i++)
-		atomic_store(&balance->released[i], 1);
+		atomic_store(&balance->as_planned[i], 1);
 	balance_apply(balance, view);
 	pm_routes_update(view->routes, view->usable, &view->detours);
 }

@@ -24,13 +24,13 @@
 /* All zero at first: nothing is known. */
 struct balance {
 	struct pm_routes *planned; /* by the view's plan, without adopted entries */
-	atomic_uchar *released; /* [switch * blocks + block] the plan's block was sent or
-				   acknowledged */
-	uint32_t next;		/* all blocks before it are released */
-	bool active;		/* rebalancing */
-	uint32_t rate;		/* blocks per second */
-	double since_ms;	/* beginning of rebalancing */
-	uint64_t sent;		/* blocks since then */
+	atomic_uchar *as_planned;  /* [switch * blocks + block] marked: the plan's
+				      block was sent or acknowledged */
+	uint32_t next;		   /* all blocks before it are as planned */
+	bool active;		   /* rebalancing */
+	uint32_t rate;		   /* blocks per second */
+	double since_ms;	   /* beginning of rebalancing */
+	uint64_t sent;		   /* blocks since then */
 	uint64_t acked;
 	const char *gave_up; /* why it ended early or cannot begin, or NULL */
 	struct state_balance now;
@@ -41,7 +41,7 @@ struct balance_subject {
 	struct view *view; /* with the switches' tables */
 	/* Whether to pause, or end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
-	/* Whether the sweeper has taken over the released blocks, and sends them. */
+	/* Whether the sweeper has taken over the blocks chosen, and sends them. */
 	bool (*is_halted)(void *context);
 	void *context;
 };
@@ -75,8 +75,8 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		 double *next_ms);
 
 /*
- * Puts the plan's entries of released blocks into the tables of another view of the same
- * plan. On any thread, also during balance_run.
+ * Puts the plan's entries of the marked blocks into the tables of another view of the
+ * same plan. On any thread, also during balance_run.
  */
 void balance_apply(const struct balance *balance, struct view *view);
 

@@ -54,15 +54,14 @@ void log_holds_changed(const struct view *view, osm_log_t *log,
 	const struct pm_damping_holds *now = &view->holds;
 	char text[1024];
 
-	if (now->on_hold == logged->on_hold && now->released == logged->released)
+	if (now->on_hold == logged->on_hold && now->needed == logged->needed)
 		return;
 	*logged = *now;
 	text[0] = '\0';
-	if (now->on_hold ||
-	    now->released) /* others are down, which damping may not know */
+	if (now->on_hold || now->needed) /* others are down, which damping may not know */
 		list_holds(view, text, sizeof(text));
 	log_line(log, OSM_LOG_INFO,
 		 ": flapping: %u link%s kept out, %u in use as last paths%s%s",
-		 now->on_hold, now->on_hold == 1 ? "" : "s", now->released,
+		 now->on_hold, now->on_hold == 1 ? "" : "s", now->needed,
 		 text[0] ? ": " : "", text);
 }

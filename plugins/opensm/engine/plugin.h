@@ -114,7 +114,7 @@
  *     serial of view
  *   repairer: halted, phase,    repairer, sweeper,    repairer, sweeper     none (2)
  *     trap_phase; routing;      the trap handler
- *     balance: released
+ *     balance: as_planned
  *   mcast_quiet: ours .. tops   repairer, sweeper     repairer, sweeper     osm->lock (3)
  *   mcast_quiet: due            repairer, sweeper     repairer              none (2)
  *   plan                        sweeper, before it    any with a reference  none
