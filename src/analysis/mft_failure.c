@@ -16,7 +16,7 @@ struct failure {
 	uint32_t num; /* groups */
 	struct pm_pool pool;
 	struct pm_multicast *multicast;
-	struct pm_mfts *held, *wanted;
+	struct pm_mfts *installed, *wanted;
 	struct pm_group *left;	     /* [group] with the remaining members, in .. */
 	uint32_t *members;	     /* .. one array */
 	struct pm_group_tree *trees; /* [group] */
@@ -112,10 +112,10 @@ static void report(struct failure *f, struct pm_mft_failure *result)
 		.ordered = f->steps.ordered,
 		.longest = f->steps.longest,
 		.full_load = count_full_load(f),
-		.before = f->held,
+		.before = f->installed,
 		.after = f->wanted,
 	};
-	f->held = f->wanted = NULL;
+	f->installed = f->wanted = NULL;
 	for (uint32_t g = 0; g < f->num; g++) {
 		result->trees += f->trees[g].state != PM_GROUP_IDLE;
 		result->down_and_up += f->trees[g].state == PM_GROUP_UNSERVED;
@@ -167,8 +167,8 @@ static int route(struct failure *f, const struct pm_group *groups, struct pm_mft
 static int route_both(struct failure *f, const struct pm_group *groups,
 		      struct pm_error *err)
 {
-	struct pm_mfts **whole = f->reset ? &f->wanted : &f->held;
-	struct pm_mfts **failed = f->reset ? &f->held : &f->wanted;
+	struct pm_mfts **whole = f->reset ? &f->wanted : &f->installed;
+	struct pm_mfts **failed = f->reset ? &f->installed : &f->wanted;
 	int rc = f->reset ? 0 : route(f, groups, whole, err);
 
 	if (rc)
@@ -196,12 +196,12 @@ static void return_parts(struct failure *f)
 					   f->reachable[ports[ports[i].peer].node]));
 }
 
-/* Finds the Sets from the held tables to the wanted ones. */
+/* Finds the Sets from the installed tables to the wanted ones. */
 static int compare(struct failure *f, struct pm_error *err)
 {
 	const struct pm_mft_input input = {
 		.topology = f->topology,
-		.held = f->held,
+		.installed = f->installed,
 		.wanted = f->wanted,
 		.up = f->usable,
 		.reachable = f->reachable,
@@ -231,7 +231,7 @@ static int find(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
 	if (!rc)
 		report(f, result);
 	pm_mft_steps_free(&f->steps);
-	pm_mfts_free(f->held);
+	pm_mfts_free(f->installed);
 	pm_mfts_free(f->wanted);
 	pm_multicast_free(f->multicast);
 	pm_pool_free(&f->pool);

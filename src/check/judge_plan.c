@@ -39,38 +39,39 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 
 /*
  * Compares a switch's table with the planned one, for LIDs with an owner only: a partial
- * file need not have entries of empty places. held and wanted are room for tables.
+ * file need not have entries of empty places. installed and wanted are room for tables.
  */
 static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
-			  uint32_t stride, uint8_t *held)
+			  uint32_t stride, uint8_t *installed)
 {
-	uint8_t *wanted = held + stride;
+	uint8_t *wanted = installed + stride;
 
-	memset(held, PM_LFT_KEEP, stride);
-	memcpy(held, j->table[sw], j->top[sw] < stride ? j->top[sw] + 1u : stride);
+	memset(installed, PM_LFT_KEEP, stride);
+	memcpy(installed, j->table[sw], j->top[sw] < stride ? j->top[sw] + 1u : stride);
 	for (uint32_t lid = 0; lid < stride; lid++)
 		wanted[lid] = j->lfts->whole || pm_bits_test(j->in_use, lid)
 				      ? planned[lid]
 				      : PM_LFT_KEEP;
-	pm_delta_add(&j->found.delta, held, wanted, stride);
+	pm_delta_add(&j->found.delta, installed, wanted, stride);
 }
 
 static int compare_tables(struct judge *j, const struct pm_plan *plan,
 			  const struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t stride = pm_routes_stride(routes);
-	uint8_t *held = pm_array(2 * (size_t)stride, 1);
+	uint8_t *installed = pm_array(2 * (size_t)stride, 1);
 
-	if (!held)
+	if (!installed)
 		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++) {
 		uint32_t node =
 			pm_fabric_find_guid(plan->topology, j->fabric->nodes[sw].guid);
 
 		if (j->table[sw] && node != PM_NONE)
-			compare_table(j, sw, pm_routes_table(routes, node), stride, held);
+			compare_table(j, sw, pm_routes_table(routes, node), stride,
+				      installed);
 	}
-	free(held);
+	free(installed);
 	return 0;
 }
 

@@ -281,17 +281,17 @@ static int add_place(struct pm_mft_delta *delta, struct pm_mft_place place)
 	return 0;
 }
 
-static int compare_switch(const struct pm_mfts *held, const struct pm_mfts *wanted,
+static int compare_switch(const struct pm_mfts *installed, const struct pm_mfts *wanted,
 			  uint32_t sw, uint32_t block, struct pm_mft_delta *delta)
 {
-	for (uint32_t p = 0; p < pm_mfts_num_positions(held, sw); p++) {
-		uint32_t old = mft_read_cell(held, sw, block, p);
+	for (uint32_t p = 0; p < pm_mfts_num_positions(installed, sw); p++) {
+		uint32_t old = mft_read_cell(installed, sw, block, p);
 		uint32_t new = mft_read_cell(wanted, sw, block, p);
 		uint32_t count;
 
 		if (old == ENTRY_NONE && new == ENTRY_NONE)
 			continue;
-		count = count_entries(mft_masks(held, old), mft_masks(wanted, new));
+		count = count_entries(mft_masks(installed, old), mft_masks(wanted, new));
 		delta->entries += count;
 		if ((count || old == ENTRY_UNKNOWN) &&
 		    add_place(delta,
@@ -301,43 +301,44 @@ static int compare_switch(const struct pm_mfts *held, const struct pm_mfts *want
 	return 0;
 }
 
-int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
+int pm_mft_delta_find(const struct pm_mfts *installed, const struct pm_mfts *wanted,
 		      uint32_t first, uint32_t end, const uint8_t *reachable,
 		      struct pm_mft_delta *delta)
 {
-	uint32_t most = held->num_blocks > wanted->num_blocks ? held->num_blocks
-							      : wanted->num_blocks;
+	uint32_t most = installed->num_blocks > wanted->num_blocks ? installed->num_blocks
+								   : wanted->num_blocks;
 
 	delta->num = 0;
 	delta->entries = 0;
 	for (uint32_t block = first; block < end && block < most; block++)
-		for (uint32_t sw = 0; sw < held->num_switches; sw++)
+		for (uint32_t sw = 0; sw < installed->num_switches; sw++)
 			if ((!reachable || reachable[sw]) &&
-			    compare_switch(held, wanted, sw, block, delta))
+			    compare_switch(installed, wanted, sw, block, delta))
 				return -ENOMEM;
 	return 0;
 }
 
-static int list_unknown(const struct pm_mfts *held, uint32_t sw, uint32_t block,
+static int list_unknown(const struct pm_mfts *installed, uint32_t sw, uint32_t block,
 			struct pm_mft_delta *delta)
 {
-	for (uint32_t p = 0; p < pm_mfts_num_positions(held, sw); p++)
-		if (*mft_cell(held, sw, block, p) == ENTRY_UNKNOWN &&
+	for (uint32_t p = 0; p < pm_mfts_num_positions(installed, sw); p++)
+		if (*mft_cell(installed, sw, block, p) == ENTRY_UNKNOWN &&
 		    add_place(delta,
 			      (struct pm_mft_place){sw, (uint16_t)block, (uint8_t)p}))
 			return -ENOMEM;
 	return 0;
 }
 
-int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
+int pm_mft_unknown_find(const struct pm_mfts *installed, uint32_t first, uint32_t end,
 			const uint8_t *reachable, struct pm_mft_delta *delta)
 {
 	delta->num = 0;
 	delta->entries = 0;
-	for (uint32_t block = first; block < end && block < held->num_blocks; block++)
-		for (uint32_t sw = 0; sw < held->num_switches; sw++)
+	for (uint32_t block = first; block < end && block < installed->num_blocks;
+	     block++)
+		for (uint32_t sw = 0; sw < installed->num_switches; sw++)
 			if ((!reachable || reachable[sw]) &&
-			    list_unknown(held, sw, block, delta))
+			    list_unknown(installed, sw, block, delta))
 				return -ENOMEM;
 	return 0;
 }

@@ -53,7 +53,7 @@ struct work {
 static void add_cell(struct work *work, uint32_t sw, uint32_t block, uint8_t position)
 {
 	const struct pm_mft_input *input = work->input;
-	uint32_t old = mft_read_cell(input->held, sw, block, position);
+	uint32_t old = mft_read_cell(input->installed, sw, block, position);
 	uint32_t new = mft_read_cell(input->wanted, sw, block, position);
 	struct cell *cell = &work->cells[work->num_cells];
 
@@ -63,7 +63,7 @@ static void add_cell(struct work *work, uint32_t sw, uint32_t block, uint8_t pos
 		.sw = sw,
 		.position = position,
 		.unknown = old == ENTRY_UNKNOWN,
-		.old = mft_masks(input->held, old)->mask,
+		.old = mft_masks(input->installed, old)->mask,
 		.new = mft_masks(input->wanted, new)->mask,
 	};
 	work->num_cells++;
@@ -86,8 +86,8 @@ static void list_cells(struct work *work, uint32_t block)
 		work->first[sw] = work->num_cells;
 		if (reachable && !reachable[sw])
 			continue;
-		for (uint32_t p = 0; p < pm_mfts_num_positions(work->input->held, sw);
-		     p++)
+		for (uint32_t p = 0;
+		     p < pm_mfts_num_positions(work->input->installed, sw); p++)
 			add_cell(work, sw, block, (uint8_t)p);
 	}
 	work->first[num] = work->num_cells;
@@ -333,7 +333,7 @@ static int allocate_work(struct work *work)
 	uint32_t num = topology->num_switches, cells = 0;
 
 	for (uint32_t sw = 0; sw < num; sw++)
-		cells += pm_mfts_num_positions(work->input->held, sw);
+		cells += pm_mfts_num_positions(work->input->installed, sw);
 	work->has_ends = pm_pool_array(&work->pool, pm_bits_words(num), sizeof(uint64_t));
 	work->cells = pm_pool_array(&work->pool, cells, sizeof(*work->cells));
 	work->first = pm_pool_array(&work->pool, num + 1, sizeof(uint32_t));
@@ -349,7 +349,7 @@ static int allocate_work(struct work *work)
 int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *steps)
 {
 	struct work work = {.input = input};
-	uint32_t blocks = pm_mfts_num_blocks(input->held);
+	uint32_t blocks = pm_mfts_num_blocks(input->installed);
 	int rc = allocate_work(&work);
 
 	steps->num = steps->places = steps->ordered = steps->cleared = steps->longest = 0;

@@ -168,7 +168,7 @@ void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *
 
 struct look {
 	const struct pm_plan *plan;
-	const struct pm_held *held;
+	const struct pm_installed *installed;
 	uint32_t *end;	  /* [switch] port where the walk from it ends, or PM_NONE */
 	uint32_t *slot;	  /* [switch] the same if that port is a slot, or PM_NONE */
 	uint32_t *leaves; /* [plane] leaves that send to the LID over it */
@@ -178,8 +178,9 @@ struct look {
 static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 {
 	const struct pm_node *n = &look->plan->topology->nodes[sw];
-	const struct pm_held *held = &look->held[sw];
-	uint8_t num = held->table && lid < held->length ? held->table[lid] : 0;
+	const struct pm_installed *installed = &look->installed[sw];
+	uint8_t num =
+		installed->table && lid < installed->length ? installed->table[lid] : 0;
 
 	return num == 0 || num > n->num_ports ? PM_NONE : n->first_port + num;
 }
@@ -272,14 +273,14 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 }
 
 int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_plan *plan,
-			      const struct pm_fabric *now, const struct pm_held *held,
-			      struct pm_error *err)
+			      const struct pm_fabric *now,
+			      const struct pm_installed *installed, struct pm_error *err)
 {
 	uint32_t num = plan->topology->num_switches, length = 0;
 	struct pm_pool pool = {0};
 	struct look look = {
 		.plan = plan,
-		.held = held,
+		.installed = installed,
 		.end = pm_pool_array(&pool, num, sizeof(*look.end)),
 		.slot = pm_pool_array(&pool, num, sizeof(*look.slot)),
 		.leaves =
@@ -288,8 +289,8 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 	int rc = pm_pool_check(&pool, err);
 
 	for (uint32_t sw = 0; sw < num; sw++)
-		if (held[sw].table && held[sw].length > length)
-			length = held[sw].length;
+		if (installed[sw].table && installed[sw].length > length)
+			length = installed[sw].length;
 	if (!rc) {
 		history_settle(history, plan, now, false);
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)

@@ -13,7 +13,7 @@
  *   3. A newcomer reports it, and guid2lid has no other owner for it. (This holds even if
  *      tables lead to a slot that is empty now: the newcomer has moved from there.)
  *   4. Tables lead to an empty slot: the LID is for the next port there, which is likely
- *      the one that left. So held entries can stay.
+ *      the one that left. So installed entries can stay.
  *
  * A newcomer without history keeps the planned LID, unless history has another owner for
  * it. If a LID with an owner belongs to an empty slot, the owner gets the LID, and the

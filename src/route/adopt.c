@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Adopts held tables as preferred ports.
+ * Adopts installed tables as preferred ports.
  *
  * Without its predecessor's plan, an SM assigns planes otherwise in a fabric with missing
- * parts: its tables are right, but many entries change for nothing. So held entries are
- * kept that lead to their place by our rules, if all of them together are as good as
+ * parts: its tables are right, but many entries change for nothing. So installed entries
+ * are kept that lead to their place by our rules, if all of them together are as good as
  * ours. That is: blocks name at most 5% more ports in all, so that no failure costs much
  * more; no port is idle; and no up port of a leaf carries over an eighth more. Tables of
  * other engines fail this, as each of their blocks names most ports.
@@ -49,17 +49,18 @@ static bool has_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 	       pm_bits_test(pm_reach_updown(&routes->now, sw), to);
 }
 
-/* The held entry if it is right, else ours. */
+/* The installed entry if it is right, else ours. */
 static uint8_t entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-		     const struct pm_held *held)
+		     const struct pm_installed *installed)
 {
-	if (held && lid < held->length && is_right(routes, sw, lid, held->table[lid]))
-		return held->table[lid];
+	if (installed && lid < installed->length &&
+	    is_right(routes, sw, lid, installed->table[lid]))
+		return installed->table[lid];
 	return pm_routes_table(routes, sw)[lid];
 }
 
 static void take_look(const struct pm_routes *routes, uint32_t sw,
-		      const struct pm_held *held, struct look *look)
+		      const struct pm_installed *installed, struct look *look)
 {
 	uint8_t num;
 
@@ -69,7 +70,7 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 			memset(look->visited, 0, sizeof(look->visited));
 		if (!has_path(routes, sw, lid))
 			continue;
-		num = entry(routes, sw, lid, held);
+		num = entry(routes, sw, lid, installed);
 		if (num > PM_MAX_PORTS)
 			continue;
 		look->footprint += !look->visited[num];
@@ -84,7 +85,10 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-/* Whether a port that our entries use much is idle with held ones: its links are back. */
+/*
+ * Whether a port that our entries use much is idle with installed ones: its links are
+ * back.
+ */
 static bool idles(const struct look *ours, const struct look *theirs)
 {
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
@@ -102,9 +106,9 @@ static bool has_slots(const struct pm_routes *routes, uint32_t sw)
 	return false;
 }
 
-/* Compares held tables with ours; *same: they are equal. */
-static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
-		       bool lenient, bool *same)
+/* Compares installed tables with ours; *same: they are equal. */
+static bool is_as_good(const struct pm_routes *routes,
+		       const struct pm_installed *installed, bool lenient, bool *same)
 {
 	uint64_t theirs = 0, ours = 0;
 
@@ -112,10 +116,10 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		struct look here, there;
 
-		if (!held[sw].table)
+		if (!installed[sw].table)
 			continue;
 		take_look(routes, sw, NULL, &here);
-		take_look(routes, sw, &held[sw], &there);
+		take_look(routes, sw, &installed[sw], &there);
 		if (idles(&here, &there))
 			return false;
 		ours += here.footprint;
@@ -126,7 +130,7 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 			return false;
 		for (uint32_t lid = 0; lid < routes->stride && *same; lid++)
 			*same = !has_path(routes, sw, lid) ||
-				entry(routes, sw, lid, &held[sw]) ==
+				entry(routes, sw, lid, &installed[sw]) ==
 					pm_routes_table(routes, sw)[lid];
 	}
 	return lenient ? theirs * 20 <= ours * 21 : theirs <= ours;
@@ -152,25 +156,26 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 	return rc;
 }
 
-bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient)
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_installed *installed,
+		     bool lenient)
 {
 	bool same;
 
-	if (!is_as_good(routes, held, lenient, &same) || same)
+	if (!is_as_good(routes, installed, lenient, &same) || same)
 		return false;
 	routes->whole_now = false;
 	routes->hub_index.is_made = false;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		uint8_t *row = routes->preferred + (size_t)sw * routes->stride;
 
-		if (!held[sw].table)
+		if (!installed[sw].table)
 			continue;
 		route_touch_all(routes, sw);
 		routes->irregular[sw] = 1; /* planes do not have ports of their own */
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
-			if (has_path(routes, sw, lid) && lid < held[sw].length &&
-			    is_right(routes, sw, lid, held[sw].table[lid]))
-				row[lid] = held[sw].table[lid];
+			if (has_path(routes, sw, lid) && lid < installed[sw].length &&
+			    is_right(routes, sw, lid, installed[sw].table[lid]))
+				row[lid] = installed[sw].table[lid];
 	}
 	return true;
 }

@@ -59,14 +59,15 @@ static bool is_sound(const struct pm_routes *routes, uint32_t port, uint32_t to)
 }
 
 /* Whether an entry that leads up led down, or is unknown. */
-static bool turns(const struct pm_routes *routes, uint32_t sw, uint8_t held,
+static bool turns(const struct pm_routes *routes, uint32_t sw, uint8_t installed,
 		  uint8_t wanted)
 {
 	const struct pm_node *n = route_node(routes, sw);
 	const uint8_t *direction = routes->plan->tree.direction + n->first_port;
 
 	return wanted && wanted <= n->num_ports && direction[wanted] == PM_UP &&
-	       (!held || (held <= n->num_ports && direction[held] == PM_DOWN));
+	       (!installed ||
+		(installed <= n->num_ports && direction[installed] == PM_DOWN));
 }
 
 /* The entries of a block that differ; nearly all do not, so eight are compared at once.
@@ -85,7 +86,7 @@ static uint64_t find_differences(const uint8_t *a, const uint8_t *b)
 }
 
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
-		      const uint8_t *held, struct pm_order_block *block)
+		      const uint8_t *installed, struct pm_order_block *block)
 {
 	const uint8_t *wanted =
 		pm_routes_table(routes, sw) + (size_t)number * PM_LFT_BLOCK;
@@ -93,26 +94,27 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	*block = (struct pm_order_block){
 		.sw = sw, .number = number, .level = routes->plan->tree.level[sw]};
 	/* Nearly all blocks are unchanged, and memcmp compares them as vectors. */
-	if (memcmp(wanted, held, PM_LFT_BLOCK) == 0)
+	if (memcmp(wanted, installed, PM_LFT_BLOCK) == 0)
 		return false;
-	for (uint64_t rest = find_differences(wanted, held); rest; rest &= rest - 1) {
+	for (uint64_t rest = find_differences(wanted, installed); rest;
+	     rest &= rest - 1) {
 		unsigned int i = (unsigned int)__builtin_ctzll(rest);
 		uint32_t to = routes->to[number * PM_LFT_BLOCK + i].sw, before, after;
 		uint64_t bit = (uint64_t)1 << i;
 
 		if (wanted[i] == PM_LFT_KEEP) {
-			block->blank |= held[i] ? 0 : bit;
+			block->blank |= installed[i] ? 0 : bit;
 			continue;
 		}
 		block->differ |= bit;
-		before = port_of(routes, sw, to, held[i]);
+		before = port_of(routes, sw, to, installed[i]);
 		after = port_of(routes, sw, to, wanted[i]);
 		if (is_detour(routes, &routes->now, after, to) ||
 		    is_detour(routes, &routes->whole, before, to))
 			block->detour |= bit;
 		if (is_sound(routes, before, to))
 			block->sound |= bit;
-		if (turns(routes, sw, held[i], wanted[i]))
+		if (turns(routes, sw, installed[i], wanted[i]))
 			block->turn |= bit;
 	}
 	return block->differ;

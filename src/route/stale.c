@@ -73,7 +73,7 @@ uint8_t pm_stale_entry(const struct pm_stale_input *input, const struct pm_stale
 
 	if (entry != PM_LFT_KEEP)
 		return entry;
-	entry = pm_held_entry(&input->held[sw], lid);
+	entry = pm_installed_entry(&input->installed[sw], lid);
 	return entry == 0 || contains(stale, sw, lid) ? PM_LFT_KEEP : entry;
 }
 
@@ -139,14 +139,14 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 	const struct pm_node *n = route_node(input->routes, sw);
 
 	for (uint32_t lid = from; lid < end; lid++) {
-		uint8_t held = pm_held_entry(&input->held[sw], lid);
+		uint8_t installed = pm_installed_entry(&input->installed[sw], lid);
 		uint8_t wanted = wanted_entry(input, sw, lid);
 
-		s->stale->differ |= wanted != PM_LFT_KEEP && wanted != held;
-		if (wanted != PM_LFT_KEEP || held == PM_LFT_KEEP || !held)
+		s->stale->differ |= wanted != PM_LFT_KEEP && wanted != installed;
+		if (wanted != PM_LFT_KEEP || installed == PM_LFT_KEEP || !installed)
 			continue;
-		if (held > n->num_ports ||
-		    !(input->recabled && input->recabled[n->first_port + held]))
+		if (installed > n->num_ports ||
+		    !(input->recabled && input->recabled[n->first_port + installed]))
 			keep(s, sw, lid);
 		else if (add_stale(s->stale, sw, lid))
 			return -ENOMEM;
@@ -157,20 +157,22 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 static int look_at_switch(struct search *s, uint32_t sw)
 {
 	const struct pm_routes *routes = s->input->routes;
-	const struct pm_held *held = &s->input->held[sw];
+	const struct pm_installed *installed = &s->input->installed[sw];
 	const uint8_t *table = pm_routes_table(routes, sw);
-	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
+	uint32_t both =
+		installed->length < routes->stride ? installed->length : routes->stride;
 	int rc = 0;
 
-	if (!held->table)
+	if (!installed->table)
 		return 0;
-	if (memcmp(held->table, table, both) == 0)
-		return look_at_block(s, sw, both, held->length);
-	for (uint32_t at = 0; at < held->length && !rc; at += PM_LFT_BLOCK) {
-		uint32_t end = at + PM_LFT_BLOCK < held->length ? at + PM_LFT_BLOCK
-								: held->length;
+	if (memcmp(installed->table, table, both) == 0)
+		return look_at_block(s, sw, both, installed->length);
+	for (uint32_t at = 0; at < installed->length && !rc; at += PM_LFT_BLOCK) {
+		uint32_t end = at + PM_LFT_BLOCK < installed->length ? at + PM_LFT_BLOCK
+								     : installed->length;
 
-		if (end > both || memcmp(held->table + at, table + at, end - at) != 0)
+		if (end > both ||
+		    memcmp(installed->table + at, table + at, end - at) != 0)
 			rc = look_at_block(s, sw, at, end);
 	}
 	return rc;

@@ -57,10 +57,10 @@ static uint8_t new_entry(const struct plan *p, uint32_t sw, uint32_t lid)
 
 static bool is_changed(const struct plan *p, uint32_t sw, uint32_t lid)
 {
-	const struct pm_held *held = &p->input->held[sw];
+	const struct pm_installed *installed = &p->input->installed[sw];
 
-	return held->table && lid < held->length &&
-	       held->table[lid] != new_entry(p, sw, lid);
+	return installed->table && lid < installed->length &&
+	       installed->table[lid] != new_entry(p, sw, lid);
 }
 
 /* ---- Changed entries ---- */
@@ -92,20 +92,22 @@ static bool is_connected(const struct plan *p, uint32_t sw)
 static int note_switch(struct plan *p, uint32_t sw)
 {
 	const struct pm_routes *routes = p->input->routes;
-	const struct pm_held *held = &p->input->held[sw];
+	const struct pm_installed *installed = &p->input->installed[sw];
 	const uint8_t *table = pm_routes_table(routes, sw);
-	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
+	uint32_t both =
+		installed->length < routes->stride ? installed->length : routes->stride;
 	int rc = 0;
 
-	if (!held->table || !is_connected(p, sw))
+	if (!installed->table || !is_connected(p, sw))
 		return 0;
-	if (memcmp(held->table, table, both) == 0)
-		return note_changes(p, sw, both, held->length);
-	for (uint32_t at = 0; at < held->length && !rc; at += PM_LFT_BLOCK) {
-		uint32_t end = at + PM_LFT_BLOCK < held->length ? at + PM_LFT_BLOCK
-								: held->length;
+	if (memcmp(installed->table, table, both) == 0)
+		return note_changes(p, sw, both, installed->length);
+	for (uint32_t at = 0; at < installed->length && !rc; at += PM_LFT_BLOCK) {
+		uint32_t end = at + PM_LFT_BLOCK < installed->length ? at + PM_LFT_BLOCK
+								     : installed->length;
 
-		if (end > both || memcmp(held->table + at, table + at, end - at) != 0)
+		if (end > both ||
+		    memcmp(installed->table + at, table + at, end - at) != 0)
 			rc = note_changes(p, sw, at, end);
 	}
 	return rc;
@@ -137,7 +139,7 @@ static uint32_t next_by(const struct plan *p, uint32_t sw, uint32_t lid, uint8_t
 {
 	return pm_stale_next(p->input, sw,
 			     which ? new_entry(p, sw, lid)
-				   : pm_held_entry(&p->input->held[sw], lid));
+				   : pm_installed_entry(&p->input->installed[sw], lid));
 }
 
 /* Whether a cycle of old and new edges can be reached from a switch. */
@@ -175,7 +177,8 @@ static bool could_loop(struct plan *p, const struct pm_stale_entry *changed, uin
 {
 	p->number++;
 	for (uint32_t i = 0; i < num; i++)
-		if (pm_held_entry(&p->input->held[changed[i].sw], changed[i].lid) == 0 ||
+		if (pm_installed_entry(&p->input->installed[changed[i].sw],
+				       changed[i].lid) == 0 ||
 		    has_cycle(p, changed[i].sw, changed[i].lid))
 			return true;
 	return false;
@@ -324,7 +327,8 @@ static int add_set(struct plan *p, const struct block *b, bool drop, bool *chang
 
 		set->entries[i] =
 			drop && ordered ? PM_LFT_KEEP : new_entry(p, b->sw, lid);
-		*changes |= set->entries[i] != pm_held_entry(&p->input->held[b->sw], lid);
+		*changes |= set->entries[i] !=
+			    pm_installed_entry(&p->input->installed[b->sw], lid);
 	}
 	steps->num += *changes;
 	return 0;

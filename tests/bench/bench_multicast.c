@@ -303,11 +303,11 @@ static void add(struct range *range, const struct pm_mft_steps *steps)
 }
 
 /* Sets from one set of tables to another; switches without links get none. */
-static void transit(struct bench *b, const struct pm_mfts *held,
+static void transit(struct bench *b, const struct pm_mfts *installed,
 		    const struct pm_mfts *wanted, struct range *range)
 {
-	struct pm_mft_input input = {b->topology,  held, wanted,       b->usable,
-				     b->reachable, 0,	 PM_MFT_BLOCKS};
+	struct pm_mft_input input = {b->topology,  installed, wanted,	    b->usable,
+				     b->reachable, 0,	      PM_MFT_BLOCKS};
 
 	memset(b->reachable, 0, b->topology->num_switches);
 	for (uint32_t i = 0; i < b->topology->num_ports; i++)
@@ -393,14 +393,14 @@ static void set_item(struct bench *b, enum kind kind, uint32_t i, bool usable)
 /* A switch without links loses its table: it has rebooted when it is back. */
 static struct pm_mfts *keep(const struct bench *b, const struct pm_mfts *after)
 {
-	struct pm_mfts *held = pm_mfts_clone(after);
+	struct pm_mfts *installed = pm_mfts_clone(after);
 
-	if (!held)
+	if (!installed)
 		die("out of memory");
 	for (uint32_t sw = 0; sw < b->topology->num_switches; sw++)
 		if (!b->reachable[sw])
-			pm_mfts_clear(held, sw);
-	return held;
+			pm_mfts_clear(installed, sw);
+	return installed;
 }
 
 /* Whether an event is one of those that are tried: all, or some at even distances. */
@@ -420,18 +420,18 @@ static void run_kind(struct bench *b, enum kind kind)
 	for (uint32_t i = 0; i < num; i++)
 		count += is_kind(b, kind, i);
 	for (uint32_t i = 0; i < num; i++) {
-		struct pm_mfts *after, *held;
+		struct pm_mfts *after, *installed;
 
 		if (!is_kind(b, kind, i) || !is_taken(b, counted++, count))
 			continue;
 		set_item(b, kind, i, false);
 		after = route(b);
 		transit(b, b->whole, after, &failed);
-		held = keep(b, after);
+		installed = keep(b, after);
 		set_item(b, kind, i, true);
-		transit(b, held, b->whole, &back);
+		transit(b, installed, b->whole, &back);
 		pm_mfts_free(after);
-		pm_mfts_free(held);
+		pm_mfts_free(installed);
 	}
 	print_range(b, kind_names[kind], "lost", &failed, 0);
 	print_range(b, "", "back", &back, 0);
@@ -505,12 +505,12 @@ static double time_route(struct bench *b)
 	return best;
 }
 
-static double time_steps(struct bench *b, const struct pm_mfts *held)
+static double time_steps(struct bench *b, const struct pm_mfts *installed)
 {
 	struct range range = {0};
 	double start = cpu_ms();
 
-	transit(b, held, b->whole, &range);
+	transit(b, installed, b->whole, &range);
 	return cpu_ms() - start;
 }
 

@@ -38,7 +38,7 @@ struct bench {
 	struct pm_routes *routes;
 	uint32_t stride;
 	uint8_t *whole, *usable; /* [port] */
-	uint8_t *held;		 /* [switch][stride] */
+	uint8_t *installed;	 /* [switch][stride] */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	struct pm_order_block *blocks; /* that are to be sent, in the rule's order */
@@ -115,15 +115,16 @@ static void set_block(const struct bench *b, struct pm_cutoff *cutoff,
 	size_t at = (size_t)block->number * PM_LFT_BLOCK;
 	uint8_t entries[PM_LFT_BLOCK];
 
-	pm_delta_apply(entries, b->held + (size_t)block->sw * b->stride + at,
+	pm_delta_apply(entries, b->installed + (size_t)block->sw * b->stride + at,
 		       pm_routes_table(b->routes, block->sw) + at, PM_LFT_BLOCK);
 	pm_cutoff_set(cutoff, block->sw, block->number, entries);
 }
 
 static struct pm_cutoff *begin(const struct bench *b)
 {
-	struct pm_cutoff *cutoff = pm_cutoff_new(b->plan->topology, b->whole, b->held,
-						 b->stride, b->lids, b->num_lids);
+	struct pm_cutoff *cutoff =
+		pm_cutoff_new(b->plan->topology, b->whole, b->installed, b->stride,
+			      b->lids, b->num_lids);
 
 	pm_cutoff_links(cutoff, b->usable, b->usable);
 	return cutoff;
@@ -155,7 +156,7 @@ static void list_blocks(struct bench *b)
 			failed &= !b->usable[i];
 		for (uint32_t n = 0; n < b->stride / PM_LFT_BLOCK && !failed; n++)
 			b->num += pm_order_compare(b->routes, sw, n,
-						   b->held + (size_t)sw * b->stride +
+						   b->installed + (size_t)sw * b->stride +
 							   n * PM_LFT_BLOCK,
 						   &b->blocks[b->num]);
 	}
@@ -224,7 +225,7 @@ static void make(struct bench *b, const struct pm_generate *config)
 	b->stride = pm_routes_stride(b->routes);
 	b->whole = claim(topology->num_ports);
 	b->usable = claim(topology->num_ports);
-	b->held = claim((size_t)topology->num_switches * b->stride);
+	b->installed = claim((size_t)topology->num_switches * b->stride);
 	b->lids = claim((b->plan->top_lid + 1u) * sizeof(*b->lids));
 	b->blocks = claim((size_t)topology->num_switches * (b->stride / PM_LFT_BLOCK) *
 			  sizeof(*b->blocks));
@@ -232,8 +233,8 @@ static void make(struct bench *b, const struct pm_generate *config)
 		die("the plan does not fit");
 	pm_routes_update(b->routes, b->whole, NULL);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
-		memcpy(b->held + (size_t)sw * b->stride, pm_routes_table(b->routes, sw),
-		       b->stride);
+		memcpy(b->installed + (size_t)sw * b->stride,
+		       pm_routes_table(b->routes, sw), b->stride);
 	for (uint32_t lid = 1; lid <= b->plan->top_lid; lid++) {
 		uint32_t place = b->plan->owner[lid];
 
@@ -247,7 +248,7 @@ static void end(struct bench *b)
 {
 	free(b->whole);
 	free(b->usable);
-	free(b->held);
+	free(b->installed);
 	free(b->lids);
 	free(b->blocks);
 	pm_routes_free(b->routes);

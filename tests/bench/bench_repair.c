@@ -42,7 +42,7 @@ struct bench {
 	struct pm_detours detours;
 	uint32_t stride, num, tried;
 	uint8_t *whole, *usable, *tables;
-	struct pm_held *held; /* [switch] tables before the failure */
+	struct pm_installed *installed; /* [switch] tables before the failure */
 	struct pm_order_block *blocks;
 	uint32_t num_blocks;
 	uint64_t all_blocks;
@@ -79,19 +79,20 @@ static void compare(struct bench *b)
 	for (uint32_t sw = 0; sw < b->num; sw++) {
 		struct pm_delta delta = {0};
 
-		pm_delta_add(&delta, b->held[sw].table, pm_routes_table(b->routes, sw),
-			     b->stride);
+		pm_delta_add(&delta, b->installed[sw].table,
+			     pm_routes_table(b->routes, sw), b->stride);
 		for (uint32_t n = 0; delta.blocks && n < b->stride / PM_LFT_BLOCK; n++)
-			b->num_blocks += pm_order_compare(
-				b->routes, sw, n, b->held[sw].table + n * PM_LFT_BLOCK,
-				&b->blocks[b->num_blocks]);
+			b->num_blocks += pm_order_compare(b->routes, sw, n,
+							  b->installed[sw].table +
+								  n * PM_LFT_BLOCK,
+							  &b->blocks[b->num_blocks]);
 	}
 }
 
 static void find_steps(struct bench *b)
 {
 	const struct pm_stale none = {.num = 0};
-	const struct pm_stale_input input = {b->routes, b->held, b->usable, NULL};
+	const struct pm_stale_input input = {b->routes, b->installed, b->usable, NULL};
 	struct pm_steps steps = {0};
 
 	if (!pm_routes_may_turn(b->routes))
@@ -168,7 +169,7 @@ static void set_up(struct bench *b, bool with)
 	b->whole = claim(b->plan->topology->num_ports);
 	b->usable = claim(b->plan->topology->num_ports);
 	b->tables = claim((size_t)b->num * b->stride);
-	b->held = claim(b->num * sizeof(*b->held));
+	b->installed = claim(b->num * sizeof(*b->installed));
 	b->blocks =
 		claim((size_t)b->num * (b->stride / PM_LFT_BLOCK) * sizeof(*b->blocks));
 	pm_plan_match(b->plan, b->fabric, b->whole);
@@ -178,14 +179,14 @@ static void set_up(struct bench *b, bool with)
 		uint8_t *table = b->tables + (size_t)sw * b->stride;
 
 		memcpy(table, pm_routes_table(b->routes, sw), b->stride);
-		b->held[sw] = (struct pm_held){table, b->stride};
+		b->installed[sw] = (struct pm_installed){table, b->stride};
 	}
 }
 
 static void release(struct bench *b)
 {
 	free(b->blocks);
-	free(b->held);
+	free(b->installed);
 	free(b->tables);
 	free(b->usable);
 	free(b->whole);

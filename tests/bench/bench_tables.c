@@ -39,7 +39,7 @@ struct bench {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *held; /* [switch][stride] tables with everything usable */
+	uint8_t *installed; /* [switch][stride] tables with everything usable */
 	uint8_t *whole, *no_plane, *no_link; /* [port] usable */
 	size_t bytes;			     /* of all tables */
 	uint64_t blocks, entries;	     /* of the last delta */
@@ -107,7 +107,7 @@ static double run_memcpy(struct bench *bench)
 	double start = now_ms(), end;
 	uint8_t *memory = claim_fresh(bench->bytes);
 
-	memcpy(memory, bench->held, bench->bytes);
+	memcpy(memory, bench->installed, bench->bytes);
 	__asm__ volatile("" : : "r"(memory) : "memory");
 	end = now_ms();
 	munmap(memory, bench->bytes);
@@ -149,7 +149,7 @@ static double run_delta(struct bench *bench)
 	update(bench, bench->no_plane);
 	start = now_ms();
 	for (uint32_t sw = 0; sw < bench->plan->topology->num_switches; sw++)
-		pm_delta_add(&delta, bench->held + (size_t)sw * stride,
+		pm_delta_add(&delta, bench->installed + (size_t)sw * stride,
 			     pm_routes_table(bench->routes, sw), stride);
 	bench->blocks = delta.blocks;
 	bench->entries = delta.entries;
@@ -238,9 +238,9 @@ static void set_up(struct bench *bench, const struct size *size)
 		die(size->name);
 	stride = pm_routes_stride(bench->routes);
 	bench->bytes = (size_t)bench->plan->topology->num_switches * stride;
-	bench->held = claim(bench->bytes);
+	bench->installed = claim(bench->bytes);
 	for (uint32_t sw = 0; sw < bench->plan->topology->num_switches; sw++)
-		memcpy(bench->held + (size_t)sw * stride,
+		memcpy(bench->installed + (size_t)sw * stride,
 		       pm_routes_table(bench->routes, sw), stride);
 	mark(bench);
 }
@@ -250,7 +250,7 @@ static void release(struct bench *bench)
 	pm_routes_free(bench->routes);
 	pm_plan_free(bench->plan);
 	pm_fabric_free(bench->fabric);
-	free(bench->held);
+	free(bench->installed);
 	free(bench->whole);
 	free(bench->no_plane);
 	free(bench->no_link);

@@ -35,11 +35,11 @@ static struct {
 	osm_node_t *nodes[SUBNET_NODES]; /* as in the fabric */
 	osm_switch_t switches[SUBNET_NODES];
 	osm_port_t ports[SUBNET_NODES];
-	uint8_t held[SUBNET_NODES][SUBNET_LFT];	 /* the real table of a switch */
-	uint8_t *hops[SUBNET_NODES][SUBNET_LFT]; /* OpenSM's hop counts, or NULL */
-	bool down[SUBNET_NODES * 16];		 /* [port of the fabric] */
-	uint32_t refusals[SUBNET_NODES];	 /* [switch] subnet_refuse_blocks */
-	uint32_t silences[SUBNET_NODES];	 /* [switch] subnet_refuse_questions */
+	uint8_t installed[SUBNET_NODES][SUBNET_LFT]; /* the real table of a switch */
+	uint8_t *hops[SUBNET_NODES][SUBNET_LFT];     /* OpenSM's hop counts, or NULL */
+	bool down[SUBNET_NODES * 16];		     /* [port of the fabric] */
+	uint32_t refusals[SUBNET_NODES];	     /* [switch] subnet_refuse_blocks */
+	uint32_t silences[SUBNET_NODES]; /* [switch] subnet_refuse_questions */
 	struct {
 		uint32_t sw; /* subnet_delay_block, or PM_NONE: none is */
 		bool out;
@@ -580,7 +580,7 @@ static void call_first(void (**call)(void))
 
 static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
 {
-	uint8_t *block = fake.held[sw] + (size_t)number * IB_SMP_DATA_SIZE;
+	uint8_t *block = fake.installed[sw] + (size_t)number * IB_SMP_DATA_SIZE;
 
 	if (smp->method == IB_MAD_METHOD_SET) {
 		if (fake.refusals[sw]) {
@@ -756,7 +756,7 @@ static void make_switch(uint32_t index)
 	assert_true(sw->lft && sw->new_lft);
 	memset(sw->lft, OSM_NO_PATH, SUBNET_LFT);
 	memset(sw->new_lft, OSM_NO_PATH, SUBNET_LFT);
-	memset(fake.held[index], OSM_NO_PATH, SUBNET_LFT);
+	memset(fake.installed[index], OSM_NO_PATH, SUBNET_LFT);
 	sw->switch_info.lin_cap = CL_HTON16(0xc000);
 	sw->need_update = 1;
 	fake.nodes[index]->sw = sw;
@@ -1043,13 +1043,13 @@ static void assign_lids(void)
 }
 
 /* OpenSM sends blocks that differ from its record, and all of marked switches. */
-static void send_blocks(osm_switch_t *sw, uint8_t *held)
+static void send_blocks(osm_switch_t *sw, uint8_t *installed)
 {
 	for (size_t at = 0; at <= sw->max_lid_ho; at += IB_SMP_DATA_SIZE)
 		if (sw->need_update ||
 		    memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0) {
 			memcpy(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE);
-			memcpy(held + at, sw->new_lft + at, IB_SMP_DATA_SIZE);
+			memcpy(installed + at, sw->new_lft + at, IB_SMP_DATA_SIZE);
 		}
 	sw->switch_info.lin_top = cl_hton16(sw->max_lid_ho);
 	sw->need_update = 0;
@@ -1092,7 +1092,7 @@ static void route(struct subnet_sweep *result)
 	result->untouched = is_untouched();
 	fake.osm.routing_engine_used = result->rc ? &fake.other : &fake.engine;
 	for (uint32_t i = 0; i < fake.fabric->num_switches && !result->rc; i++)
-		send_blocks(&fake.switches[i], fake.held[i]);
+		send_blocks(&fake.switches[i], fake.installed[i]);
 	answer_delayed();
 }
 
@@ -1211,8 +1211,8 @@ uint64_t subnet_lids(void)
 
 uint64_t subnet_tables(void)
 {
-	return digest(0xcbf29ce484222325u, fake.held,
-		      fake.fabric->num_switches * sizeof(fake.held[0]));
+	return digest(0xcbf29ce484222325u, fake.installed,
+		      fake.fabric->num_switches * sizeof(fake.installed[0]));
 }
 
 /* Whether a host's packets get to another one; hashes the ports on their path. */
@@ -1229,7 +1229,7 @@ static bool follow(uint32_t from, uint32_t to, uint64_t *paths)
 			return true;
 		if (node >= fabric->num_switches)
 			return false;
-		out = fake.held[node][lid];
+		out = fake.installed[node][lid];
 		*paths = digest(*paths, &out, sizeof(out));
 		if (!out || out > fabric->nodes[node].num_ports)
 			return false;
@@ -1265,7 +1265,7 @@ uint8_t subnet_entry(const char *sw, const char *host)
 	uint32_t node = pm_fabric_find_name(fake.fabric, host);
 
 	assert_true(node < fake.fabric->num_nodes);
-	return fake.held[switch_named(sw)][cl_ntoh16(fake.ports[node].lid)];
+	return fake.installed[switch_named(sw)][cl_ntoh16(fake.ports[node].lid)];
 }
 
 uint32_t subnet_blocks_missing(void)
@@ -1275,7 +1275,8 @@ uint32_t subnet_blocks_missing(void)
 	for (uint32_t i = 0; i < fake.fabric->num_switches; i++)
 		for (size_t at = 0; at <= fake.switches[i].max_lid_ho;
 		     at += IB_SMP_DATA_SIZE)
-			count += memcmp(fake.held[i] + at, fake.switches[i].new_lft + at,
+			count += memcmp(fake.installed[i] + at,
+					fake.switches[i].new_lft + at,
 					IB_SMP_DATA_SIZE) != 0;
 	return count;
 }
@@ -1302,7 +1303,7 @@ void subnet_note_reached(bool reached[SUBNET_NODES][SUBNET_NODES])
 /* The switch to which a switch sends a LID's packets, or PM_NONE. */
 static uint32_t next_switch(uint32_t sw, uint32_t lid)
 {
-	uint8_t out = fake.held[sw][lid];
+	uint8_t out = fake.installed[sw][lid];
 	uint32_t port = fake.fabric->nodes[sw].first_port + out, peer;
 
 	if (!out || out > fake.fabric->nodes[sw].num_ports ||

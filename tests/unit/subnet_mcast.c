@@ -21,7 +21,8 @@ static struct {
 	} groups[GROUPS];
 	uint8_t requests[PM_MLIDS];
 	uint16_t records[SWITCHES][MLIDS][IB_MCAST_POSITION_MAX + 1];
-	uint16_t held[SWITCHES][MLIDS]; /* masks of the one position, in network order */
+	uint16_t installed[SWITCHES]
+			  [MLIDS]; /* masks of the one position, in network order */
 	uint16_t top[SWITCHES];
 	bool has_top;
 	uint32_t turned_off; /* so often a top was set that passes nothing */
@@ -199,7 +200,7 @@ static void send_record(uint32_t sw)
 	int last = record->mcast_tbl.max_block_in_use;
 
 	for (int mlid = 0; mlid < (last + 1) * PM_MFT_BLOCK; mlid++)
-		fake.held[sw][mlid] = fake.records[sw][mlid][0];
+		fake.installed[sw][mlid] = fake.records[sw][mlid][0];
 	fake.sets_of_opensm += (uint32_t)(last + 1);
 	if (fake.has_top && osm->subn.opt.use_mfttop) {
 		fake.top[sw] = (uint16_t)(ABOVE + (last + 1) * PM_MFT_BLOCK);
@@ -233,7 +234,7 @@ bool subnet_mcast_answer(ib_smp_t *smp, uint32_t sw)
 	assert_true(modifier < MOST_BLOCKS);
 	if (smp->method == IB_MAD_METHOD_GET) {
 		fake.gets++;
-		memcpy(smp->data, fake.held[sw] + modifier * PM_MFT_BLOCK,
+		memcpy(smp->data, fake.installed[sw] + modifier * PM_MFT_BLOCK,
 		       IB_SMP_DATA_SIZE);
 		return true;
 	}
@@ -244,7 +245,7 @@ bool subnet_mcast_answer(ib_smp_t *smp, uint32_t sw)
 		return false;
 	}
 	fake.sets++;
-	memcpy(fake.held[sw] + modifier * PM_MFT_BLOCK, smp->data, IB_SMP_DATA_SIZE);
+	memcpy(fake.installed[sw] + modifier * PM_MFT_BLOCK, smp->data, IB_SMP_DATA_SIZE);
 	return true;
 }
 
@@ -270,7 +271,7 @@ void subnet_mcast_scribble(const char *sw, uint16_t mlid)
 {
 	uint32_t node = find(sw);
 
-	fake.held[node][mlid - PM_MLID_FIRST] = cl_hton16(1 << 1);
+	fake.installed[node][mlid - PM_MLID_FIRST] = cl_hton16(1 << 1);
 	fake.records[node][mlid - PM_MLID_FIRST][0] = cl_hton16(1 << 1);
 }
 
@@ -301,7 +302,7 @@ uint32_t subnet_mcast_gets(void)
 bool subnet_mcast_has_entries(uint16_t mlid)
 {
 	for (uint32_t sw = 0; sw < fake.fabric->num_switches; sw++)
-		if (fake.held[sw][mlid - PM_MLID_FIRST])
+		if (fake.installed[sw][mlid - PM_MLID_FIRST])
 			return true;
 	return false;
 }
@@ -316,9 +317,9 @@ static struct pm_mfts *read_tables(const struct pm_fabric *topology)
 		for (uint32_t i = 0; i < MLIDS; i++)
 			if (!fake.has_top || i + PM_MLID_FIRST <= fake.top[sw])
 				assert_int_equal(
-					pm_mfts_set_mask(tables, sw,
-							 (uint16_t)(PM_MLID_FIRST + i), 0,
-							 cl_ntoh16(fake.held[sw][i])),
+					pm_mfts_set_mask(
+						tables, sw, (uint16_t)(PM_MLID_FIRST + i),
+						0, cl_ntoh16(fake.installed[sw][i])),
 					0);
 	return tables;
 }
@@ -362,7 +363,7 @@ bool subnet_mcast_is_shown(void)
 		int last = switch_of(sw)->mcast_tbl.max_block_in_use;
 
 		for (int i = 0; i < MLIDS; i++)
-			if (fake.held[sw][i] !=
+			if (fake.installed[sw][i] !=
 			    (i < (last + 1) * PM_MFT_BLOCK ? fake.records[sw][i][0] : 0))
 				return false;
 	}

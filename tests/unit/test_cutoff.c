@@ -17,10 +17,10 @@ struct scene {
 	struct world world;
 	struct recipe recipe;
 	struct random random;
-	uint8_t *before, *usable;	/* [port] */
-	uint8_t *counted;		/* [port] end ports there count */
-	uint8_t *first, *held, *wanted; /* [switch][stride] */
-	struct pm_cutoff_lid *lids;	/* of hosts */
+	uint8_t *before, *usable;	     /* [port] */
+	uint8_t *counted;		     /* [port] end ports there count */
+	uint8_t *first, *installed, *wanted; /* [switch][stride] */
+	struct pm_cutoff_lid *lids;	     /* of hosts */
 	uint32_t num_lids;
 	struct pm_order_block *blocks; /* that differ */
 	uint32_t num_blocks;
@@ -71,8 +71,9 @@ static void list_blocks(struct scene *s)
 		for (uint32_t b = 0; b < w->stride / PM_LFT_BLOCK; b++) {
 			size_t at = (size_t)sw * w->stride + (size_t)b * PM_LFT_BLOCK;
 
-			s->num_blocks += pm_order_compare(w->routes, sw, b, s->held + at,
-							  &s->blocks[s->num_blocks]);
+			s->num_blocks +=
+				pm_order_compare(w->routes, sw, b, s->installed + at,
+						 &s->blocks[s->num_blocks]);
 		}
 }
 
@@ -102,12 +103,12 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	assert_non_null(s->used);
 	pm_order_find_used(s->world.routes, s->used);
 	s->first = world_tables(s->world.routes, s->world.num_switches);
-	s->held = world_tables(s->world.routes, s->world.num_switches);
+	s->installed = world_tables(s->world.routes, s->world.num_switches);
 	pm_routes_update(s->world.routes, s->usable, NULL);
 	s->wanted = world_tables(s->world.routes, s->world.num_switches);
 	for (uint32_t sw = 0; sw < s->world.num_switches; sw++)
 		pm_delta_apply(s->wanted + (size_t)sw * s->world.stride,
-			       s->held + (size_t)sw * s->world.stride,
+			       s->installed + (size_t)sw * s->world.stride,
 			       pm_routes_table(s->world.routes, sw), s->world.stride);
 	list_lids(s);
 	list_blocks(s);
@@ -120,7 +121,7 @@ static void scene_end(struct scene *s)
 	free(s->usable);
 	free(s->counted);
 	free(s->first);
-	free(s->held);
+	free(s->installed);
 	free(s->wanted);
 	free(s->lids);
 	free(s->blocks);
@@ -295,21 +296,21 @@ static void check_counts(struct scene *s, uint64_t seed)
 		uint32_t sw = random_below(&s->random, w->num_switches);
 		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
 
-		change_block(s, entries_of(s, s->held, sw, number), sw, number);
+		change_block(s, entries_of(s, s->installed, sw, number), sw, number);
 	}
-	cutoff = pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride, s->lids,
-			       s->num_lids);
+	cutoff = pm_cutoff_new(w->plan->topology, s->before, s->installed, w->stride,
+			       s->lids, s->num_lids);
 	pm_cutoff_links(cutoff, s->usable, s->usable);
 	for (uint32_t i = 0; i < 18; i++) {
 		uint32_t sw = random_below(&s->random, w->num_switches);
 		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
 		uint64_t away = count_away(s);
-		uint64_t dead = for_paths(s, s->held, is_dead) + away;
-		uint64_t looping = for_paths(s, s->held, is_looping);
+		uint64_t dead = for_paths(s, s->installed, is_dead) + away;
+		uint64_t looping = for_paths(s, s->installed, is_looping);
 		uint8_t entries[PM_LFT_BLOCK];
 
 		assert_int_equal(pm_cutoff_paths(cutoff),
-				 for_paths(s, s->held, is_path) + away);
+				 for_paths(s, s->installed, is_path) + away);
 		if (pm_cutoff_dead(cutoff) != dead ||
 		    pm_cutoff_looping(cutoff) != looping)
 			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu; %llu of "
@@ -322,7 +323,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 		loops_found += looping != 0;
 		away_found += away != 0;
 		change_block(s, entries, sw, number);
-		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
+		memcpy(entries_of(s, s->installed, sw, number), entries, PM_LFT_BLOCK);
 		pm_cutoff_set(cutoff, sw, number, entries);
 		if (i == 6)
 			count_more(s);
@@ -396,7 +397,7 @@ static struct pm_check_paths check_tables(const struct scene *s,
 
 	assert_true(table && top);
 	for (uint32_t sw = 0; sw < num; sw++) {
-		table[sw] = s->held + (size_t)sw * s->world.stride;
+		table[sw] = s->installed + (size_t)sw * s->world.stride;
 		top[sw] = (uint16_t)(s->world.stride - 1);
 	}
 	assert_int_equal(pm_check_paths(&check, false, &found, NULL), 0);
@@ -450,8 +451,8 @@ static void check_by_check(struct scene *s, uint64_t seed)
 
 	assert_non_null(chosen);
 	num = choose_hosts(s, chosen);
-	cutoff = pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride, chosen,
-			       num);
+	cutoff = pm_cutoff_new(w->plan->topology, s->before, s->installed, w->stride,
+			       chosen, num);
 	pm_cutoff_links(cutoff, s->usable, s->usable);
 	for (uint32_t i = 0; i < s->num_blocks + 4; i++) {
 		bool wanted = i < s->num_blocks; /* else anything */
@@ -474,7 +475,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 			       PM_LFT_BLOCK);
 		else
 			change_block(s, entries, sw, number);
-		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
+		memcpy(entries_of(s, s->installed, sw, number), entries, PM_LFT_BLOCK);
 		pm_cutoff_set(cutoff, sw, number, entries);
 	}
 	pm_cutoff_free(cutoff);
@@ -583,7 +584,7 @@ static void sort_blocks(struct scene *s, struct pm_order_waits *waits)
 
 static void assert_sound(struct scene *s, uint32_t block, uint64_t seed)
 {
-	if (for_paths(s, s->held, is_unsound))
+	if (for_paths(s, s->installed, is_unsound))
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: down and up after block %u",
 			 (unsigned long long)seed, block);
 }
@@ -603,18 +604,18 @@ static void check_order(struct scene *s, uint64_t seed)
 	check_weights(s, seed);
 	check_sorted(s, seed);
 	free(over);
-	dead = for_paths(s, s->held, is_dead);
+	dead = for_paths(s, s->installed, is_dead);
 	for (uint32_t i = 0; i < s->num_blocks; i++) {
 		uint32_t sw = s->blocks[i].sw, number = s->blocks[i].number;
 		uint64_t now;
 
-		memcpy(entries_of(s, s->held, sw, number),
+		memcpy(entries_of(s, s->installed, sw, number),
 		       entries_of(s, s->wanted, sw, number), PM_LFT_BLOCK);
 		if (!waits.forced)
 			assert_sound(s, i, seed);
-		now = for_paths(s, s->held, is_dead);
+		now = for_paths(s, s->installed, is_dead);
 		if (i + 1 == restoring || i + 2 == restoring) {
-			bool cut = for_paths(s, s->held, is_unrestored);
+			bool cut = for_paths(s, s->installed, is_unrestored);
 
 			restored += i + 1 == restoring;
 			early += i + 2 == restoring && !cut;
@@ -662,7 +663,7 @@ static void send_block(struct scene *s, uint8_t *record, uint32_t block, uint8_t
 	if (missing[block])
 		memset(known, 0, PM_LFT_BLOCK);
 	if (!missing[block] || random_chance(&s->random, 50))
-		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
+		memcpy(entries_of(s, s->installed, sw, number), entries, PM_LFT_BLOCK);
 }
 
 static bool send_blocks(struct scene *s, uint8_t *record, uint64_t seed)
@@ -695,7 +696,7 @@ static void look_again(struct scene *s, uint8_t *record)
 	size_t size = (size_t)w->num_switches * w->stride;
 
 	pm_routes_update(w->routes, s->usable, NULL);
-	memcpy(s->first, s->held, size);
+	memcpy(s->first, s->installed, size);
 	s->num_blocks = 0;
 	for (uint32_t sw = 0; sw < w->num_switches; sw++)
 		for (uint32_t b = 0; b < w->stride / PM_LFT_BLOCK; b++) {
@@ -712,7 +713,7 @@ static void check_lost(struct scene *s, uint64_t seed)
 {
 	uint8_t *record = world_tables(s->world.routes, s->world.num_switches);
 
-	memcpy(record, s->held, (size_t)s->world.num_switches * s->world.stride);
+	memcpy(record, s->installed, (size_t)s->world.num_switches * s->world.stride);
 	for (int rounds = 0; rounds < 3; rounds++) {
 		look_again(s, record);
 		if (!send_blocks(s, record, seed))

@@ -24,40 +24,40 @@ static const struct {
 static void test_rows(void **state)
 {
 	for_each_row(row, rows) {
-		uint8_t held[SIZE], wanted[SIZE], result[SIZE];
+		uint8_t installed[SIZE], wanted[SIZE], result[SIZE];
 		struct pm_delta delta = {0};
 
-		memset(held, 7, SIZE);
+		memset(installed, 7, SIZE);
 		memset(wanted, 7, SIZE);
 		for (unsigned int k = 0; k < row->num; k++)
 			wanted[row->change[k]] = k < row->keep ? PM_LFT_KEEP : 9;
-		pm_delta_add(&delta, held, wanted, SIZE);
+		pm_delta_add(&delta, installed, wanted, SIZE);
 		if (memcmp(&delta, &row->expected, sizeof(delta)))
 			fail_msg("%s: %llu blocks, %llu entries, least %llu", row->name,
 				 (unsigned long long)delta.blocks,
 				 (unsigned long long)delta.entries,
 				 (unsigned long long)delta.least);
-		pm_delta_apply(result, held, wanted, SIZE);
+		pm_delta_apply(result, installed, wanted, SIZE);
 		for (unsigned int lid = 0; lid < SIZE; lid++)
 			assert_int_equal(result[lid],
 					 wanted[lid] == PM_LFT_KEEP ? 7 : wanted[lid]);
-		pm_delta_apply(held, held, wanted, SIZE);
-		assert_memory_equal(held, result, SIZE);
+		pm_delta_apply(installed, installed, wanted, SIZE);
+		assert_memory_equal(installed, result, SIZE);
 	}
 }
 
-/* A whole block of 64 must not wrap; held KEEP differs from a wanted port. */
+/* A whole block of 64 must not wrap; installed KEEP differs from a wanted port. */
 static void test_full(void **state)
 {
-	uint8_t held[SIZE], wanted[SIZE];
+	uint8_t installed[SIZE], wanted[SIZE];
 	struct pm_delta delta = {0};
 
-	memset(held, PM_LFT_KEEP, SIZE);
+	memset(installed, PM_LFT_KEEP, SIZE);
 	memset(wanted, 3, SIZE);
-	pm_delta_add(&delta, held, wanted, SIZE);
-	pm_delta_add(&delta, held, wanted, 64);
+	pm_delta_add(&delta, installed, wanted, SIZE);
+	pm_delta_add(&delta, installed, wanted, 64);
 	pm_delta_add(&delta, wanted, wanted, SIZE);
-	pm_delta_add(&delta, held, wanted, 0);
+	pm_delta_add(&delta, installed, wanted, 0);
 	assert_int_equal(delta.blocks, 5);
 	assert_int_equal(delta.entries, 320);
 	assert_int_equal(delta.least, 5);
@@ -73,11 +73,11 @@ static void test_least(void **state)
 	};
 
 	for_each_row(row, counts) {
-		uint8_t held[SIZE] = {0}, wanted[SIZE] = {0};
+		uint8_t installed[SIZE] = {0}, wanted[SIZE] = {0};
 		struct pm_delta delta = {0};
 
 		memset(wanted + 20, 1, row->entries);
-		pm_delta_add(&delta, held, wanted, SIZE);
+		pm_delta_add(&delta, installed, wanted, SIZE);
 		assert_int_equal(delta.entries, row->entries);
 		assert_int_equal(delta.least, row->least);
 	}

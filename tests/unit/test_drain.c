@@ -307,8 +307,8 @@ static void test_never_costs_a_path(void **state)
 /* The switches' tables while blocks are sent one after another. */
 struct way {
 	struct scene *s;
-	uint8_t *held; /* [switch][stride] */
-	uint8_t *all;  /* [from][to] that paths join */
+	uint8_t *installed; /* [switch][stride] */
+	uint8_t *all;	    /* [from][to] that paths join */
 	uint32_t stride;
 	uint64_t seed;
 	bool any_order;		   /* of switches: to see that the order matters */
@@ -323,7 +323,7 @@ static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 	uint32_t place = plan->owner[lid];
 
 	for (unsigned int hops = 0; hops < 64; hops++) {
-		uint8_t num = w->held[(size_t)sw * w->stride + lid];
+		uint8_t num = w->installed[(size_t)sw * w->stride + lid];
 		const struct pm_node *n = &plan->topology->nodes[sw];
 
 		if (num > n->num_ports)
@@ -345,7 +345,7 @@ static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 	uint32_t sw = from;
 
 	for (uint32_t hops = 0; hops <= topology->num_switches; hops++) {
-		uint8_t num = w->held[(size_t)sw * w->stride + lid];
+		uint8_t num = w->installed[(size_t)sw * w->stride + lid];
 		uint32_t port = topology->nodes[sw].first_port + num;
 
 		if (!num || num > topology->nodes[sw].num_ports ||
@@ -388,7 +388,7 @@ static void walk_block(struct way *w, uint32_t block, uint32_t by)
 static void send_switch(struct way *w, uint32_t sw)
 {
 	const uint8_t *wanted = pm_routes_table(w->s->world.routes, sw);
-	uint8_t *held = w->held + (size_t)sw * w->stride;
+	uint8_t *installed = w->installed + (size_t)sw * w->stride;
 	uint32_t blocks = w->stride / 64;
 	uint32_t first = random_below(&w->s->random, blocks);
 
@@ -396,11 +396,11 @@ static void send_switch(struct way *w, uint32_t sw)
 		uint32_t at = (first + i) % blocks * 64;
 		struct pm_delta delta = {0};
 
-		pm_delta_add(&delta, held + at, wanted + at, 64);
+		pm_delta_add(&delta, installed + at, wanted + at, 64);
 		if (!delta.blocks)
 			continue;
 		w->blocks++;
-		pm_delta_apply(held + at, held + at, wanted + at, 64);
+		pm_delta_apply(installed + at, installed + at, wanted + at, 64);
 		walk_block(w, at / 64, sw);
 	}
 }
@@ -442,7 +442,7 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 			uint8_t port = pm_routes_table(routes, sw)[lid];
 
 			if (old[at] == PM_LFT_KEEP && port != PM_LFT_KEEP)
-				w->held[at] = port;
+				w->installed[at] = port;
 		}
 	free(old);
 }
@@ -451,26 +451,28 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 static void send_steps(struct way *w, const uint8_t *usable)
 {
 	uint32_t num = w->s->topology->num_switches;
-	struct pm_held *held = calloc(num + 1u, sizeof(*held));
+	struct pm_installed *installed = calloc(num + 1u, sizeof(*installed));
 	struct pm_stale none = {.num = 0};
 	struct pm_steps steps = {0};
-	struct pm_stale_input input = {w->s->world.routes, held, w->s->discovered, NULL};
+	struct pm_stale_input input = {w->s->world.routes, installed, w->s->discovered,
+				       NULL};
 
-	assert_non_null(held);
+	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < num; sw++)
-		held[sw] = (struct pm_held){w->held + (size_t)sw * w->stride, w->stride};
+		installed[sw] = (struct pm_installed){
+			w->installed + (size_t)sw * w->stride, w->stride};
 	pm_routes_update(w->s->world.routes, usable, &w->detours);
 	assert_int_equal(pm_steps_make(&input, &none, &steps), 0);
 	for (uint32_t i = 0; i < steps.num; i++) {
 		const struct pm_steps_set *set = &steps.sets[i];
 
 		w->blocks++;
-		memcpy(w->held + (size_t)set->sw * w->stride + set->number * 64,
+		memcpy(w->installed + (size_t)set->sw * w->stride + set->number * 64,
 		       set->entries, 64);
 		walk_block(w, set->number, set->sw);
 	}
 	pm_steps_free(&steps);
-	free(held);
+	free(installed);
 }
 
 /* From one list to the other: first the new links come, then the old ones go. */
@@ -510,7 +512,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 		drain_some(s, &lists[i]);
 	way.all = connected(s, s->discovered);
 	way.stride = pm_routes_stride(s->world.routes);
-	way.held = world_tables(s->world.routes, s->topology->num_switches);
+	way.installed = world_tables(s->world.routes, s->topology->num_switches);
 	move(&way, &none, drains);
 	move(&way, drains, &lists[0]);
 	for (int i = 1; i < 5; i++)
@@ -519,7 +521,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 	for (int i = 0; i < 5; i++)
 		pm_drains_free(&lists[i]);
 	free(way.all);
-	free(way.held);
+	free(way.installed);
 	if (way.loops && !any_order)
 		fail_msg("seed %llu: a LID loops", (unsigned long long)seed);
 	*lost += way.lost;

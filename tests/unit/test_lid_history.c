@@ -39,7 +39,7 @@ struct part {
 	uint32_t had;	 /* LID of the first plan; 0: it is a stranger */
 	uint32_t lid;	 /* that its port reports, 0 after a reboot */
 	bool claims;	 /* guid2lid has the LID of the first plan for it */
-	bool held;	 /* switches: the tables were read */
+	bool installed;	 /* switches: the tables were read */
 	bool met;	 /* the second manager has seen it */
 	bool there, was; /* in the present sweep, and in the one before with a LID */
 	bool moved;	 /* has another slot than with the first plan */
@@ -109,7 +109,7 @@ static bool run_begin(struct run *run)
 		uint32_t place = place_of(run->first, whole, i);
 		struct part *part = &run->parts[part_of(run, whole->nodes[i].guid)];
 
-		part->held = true;
+		part->installed = true;
 		if (place != PM_NONE)
 			part->had = part->lid = run->first->lid[place];
 	}
@@ -162,20 +162,22 @@ static uint32_t num_lids(const struct run *run, uint32_t node)
 	return run->recipe.nodes[node].type == PM_SWITCH ? 1 : 1u << run->config.lmc;
 }
 
-static struct pm_held *find_held(const struct run *run, const struct pm_fabric *topology)
+static struct pm_installed *find_installed(const struct run *run,
+					   const struct pm_fabric *topology)
 {
-	struct pm_held *held = calloc(topology->num_switches + 1u, sizeof(*held));
+	struct pm_installed *installed =
+		calloc(topology->num_switches + 1u, sizeof(*installed));
 
-	assert_non_null(held);
+	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		uint64_t guid = topology->nodes[sw].guid;
 		uint32_t was = pm_fabric_find_guid(run->first->topology, guid);
 
-		if (was != PM_NONE && run->parts[part_of(run, guid)].held)
-			held[sw] = (struct pm_held){
+		if (was != PM_NONE && run->parts[part_of(run, guid)].installed)
+			installed[sw] = (struct pm_installed){
 				run->tables + (size_t)was * run->stride, run->stride};
 	}
-	return held;
+	return installed;
 }
 
 static void make_history(struct run *run)
@@ -208,7 +210,7 @@ static void replace(struct run *run, struct pm_plan *by)
 static int cover(struct run *run, const struct pm_fabric *now)
 {
 	struct pm_plan *changed = NULL;
-	struct pm_held *held;
+	struct pm_installed *installed;
 	uint32_t differ;
 	int rc;
 
@@ -224,9 +226,9 @@ static int cover(struct run *run, const struct pm_fabric *now)
 	make_history(run);
 	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
 	replace(run, changed);
-	held = find_held(run, run->plan->topology);
-	EXPECT(!pm_lid_history_add_tables(run->history, run->plan, now, held, NULL));
-	free(held);
+	installed = find_installed(run, run->plan->topology);
+	EXPECT(!pm_lid_history_add_tables(run->history, run->plan, now, installed, NULL));
+	free(installed);
 	return 0;
 }
 
@@ -266,7 +268,7 @@ static bool has_table(const struct run *run, uint32_t node)
 
 		for (int end = 0; end < 2; end++)
 			if (link->node[end] == node)
-				return run->parts[link->node[!end]].held;
+				return run->parts[link->node[!end]].installed;
 	}
 	return false;
 }
@@ -532,7 +534,7 @@ static void lose_history(struct run *run)
 
 	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
 		run->parts[i].claims = random_chance(&run->random, claims);
-		run->parts[i].held =
+		run->parts[i].installed =
 			!is_away(run, i) && random_chance(&run->random, tables);
 	}
 }
@@ -619,10 +621,10 @@ static void claim_all(struct run *run, bool claims)
 		run->parts[i].claims = claims;
 }
 
-static void hold_all(struct run *run, bool held)
+static void hold_all(struct run *run, bool installed)
 {
 	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		run->parts[i].held = held && !run->recipe.nodes[i].away;
+		run->parts[i].installed = installed && !run->recipe.nodes[i].away;
 }
 
 static uint32_t lid_of(const struct run *run, uint32_t node)
@@ -895,7 +897,7 @@ static void test_votes(void **state)
 		for (uint32_t leaf = 0; leaf < 3; leaf++)
 			go(&run, HOST(leaf, 0));
 		hold_all(&run, true);
-		run.parts[5].held = false;
+		run.parts[5].installed = false;
 		last_tables(&run);
 		for (uint32_t k = 0; k < 12; k++) /* else these have LIDs */
 			set_entry(&run, k % 4, run.parts[HOST(k / 4, 0)].had,

@@ -608,14 +608,15 @@ static void try_history(struct world *world)
 static void try_history_tables(struct world *world)
 {
 	struct pm_fabric *part = world_without(world, "l0:1");
-	struct pm_held held[16] = {{0}};
+	struct pm_installed installed[16] = {{0}};
 	struct pm_lid_history *history = NULL;
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
-		held[sw] = (struct pm_held){pm_routes_table(world->routes, sw),
-					    world->stride};
+		installed[sw] = (struct pm_installed){pm_routes_table(world->routes, sw),
+						      world->stride};
 	assert_int_equal(pm_lid_history_make(NULL, 0, &history, NULL), 0);
-	CHANGE(pm_lid_history_add_tables(history, world->plan, part, held, &trial.err));
+	CHANGE(pm_lid_history_add_tables(history, world->plan, part, installed,
+					 &trial.err));
 	note_history(world, history);
 	pm_lid_history_free(history);
 	pm_fabric_free(part);
@@ -841,12 +842,12 @@ static uint8_t *wrong_tables(const struct world *world)
 static void try_steps(struct world *world)
 {
 	struct pm_fabric *broken = world_without(world, "l0:3 l0:4");
-	uint8_t *usable = copy_usable(world), *held = wrong_tables(world);
+	uint8_t *usable = copy_usable(world), *installed = wrong_tables(world);
 	uint8_t *recabled = malloc(world->plan->topology->num_ports);
-	struct pm_held tables[32];
+	struct pm_installed tables[32];
 	struct pm_stale_input input = {
 		.routes = world->routes,
-		.held = tables,
+		.installed = tables,
 		.up = world->usable,
 		.recabled = recabled,
 	};
@@ -858,8 +859,8 @@ static void try_steps(struct world *world)
 	pm_plan_match(world->plan, broken, usable);
 	pm_routes_update(world->routes, usable, NULL);
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
-		tables[sw] = (struct pm_held){
-			held + (size_t)sw * pm_routes_stride(world->routes),
+		tables[sw] = (struct pm_installed){
+			installed + (size_t)sw * pm_routes_stride(world->routes),
 			pm_routes_stride(world->routes)};
 	QUIETLY(pm_stale_find(&input, &stale));
 	assert_int_not_equal(stale.num, 0);
@@ -872,7 +873,7 @@ static void try_steps(struct world *world)
 	pm_stale_free(&stale);
 	pm_routes_update(world->routes, world->usable, &world->detours);
 	free(recabled);
-	free(held);
+	free(installed);
 	free(usable);
 	pm_fabric_free(broken);
 }
@@ -1581,13 +1582,13 @@ static void try_mft_steps(struct world *world)
 				     .end = PM_MFT_BLOCKS};
 	struct pm_mft_steps steps = {0};
 	struct pm_multicast *multicast = make_multicast(world);
-	struct pm_mfts *held, *wanted;
+	struct pm_mfts *installed, *wanted;
 
 	assert_int_equal(pm_multicast_route(multicast, &group, 1, &wanted, NULL, NULL),
 			 0);
-	held = pm_mfts_new(world->plan->topology);
-	assert_non_null(held);
-	input.held = held;
+	installed = pm_mfts_new(world->plan->topology);
+	assert_non_null(installed);
+	input.installed = installed;
 	input.wanted = wanted;
 	CALL(pm_mft_steps_find(&input, &steps));
 	if (trial.rc) {
@@ -1597,7 +1598,7 @@ static void try_mft_steps(struct world *world)
 	assert_int_not_equal(steps.num, 0);
 	NOTE(steps.num);
 	pm_mft_steps_free(&steps);
-	pm_mfts_free(held);
+	pm_mfts_free(installed);
 	pm_mfts_free(wanted);
 	pm_multicast_free(multicast);
 }

@@ -105,7 +105,7 @@ static void compare(const struct pm_mfts *mfts, const struct model *model)
 
 /* Places that differ or are unknown, of the switches that count, in the order promised.
  */
-static void compare_delta(const struct pm_mft_delta *delta, const struct model *held,
+static void compare_delta(const struct pm_mft_delta *delta, const struct model *installed,
 			  const struct model *wanted, const uint8_t *reachable)
 {
 	uint32_t num = 0;
@@ -114,7 +114,7 @@ static void compare_delta(const struct pm_mft_delta *delta, const struct model *
 	for (uint32_t b = 1; b < BLOCKS - 1; b++)
 		for (uint32_t sw = 0; sw < SWITCHES; sw++)
 			for (uint32_t p = 0; p < positions[sw] && reachable[sw]; p++) {
-				const struct cell *x = &held->cells[sw][b][p];
+				const struct cell *x = &installed->cells[sw][b][p];
 				const struct cell *y = &wanted->cells[sw][b][p];
 				uint32_t count = 0;
 

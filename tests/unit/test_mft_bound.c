@@ -46,12 +46,12 @@ static struct {
 /* All trees of a group, as sets of places (switch and position) that change. */
 struct trees {
 	const struct mscene *scene;
-	const struct pm_mfts *held;
+	const struct pm_mfts *installed;
 	const struct pm_group *group;
 	const uint32_t *first; /* [switch] number of its first place */
 	uint8_t down[64];      /* [switch] the root reaches it */
 	uint32_t root;
-	bool keeps;	 /* a tree may have leaves without members that held entries */
+	bool keeps;	 /* a tree may have leaves without members that had entries */
 	uint64_t spare;	 /* leaves without members that a tree may have, as a set */
 	uint32_t up[64]; /* [switch] */
 	uint64_t changes[MOST_TREES];
@@ -88,9 +88,10 @@ static void note_tree(struct trees *t, uint64_t in)
 	for (uint32_t i = 0; i < t->group->num; i++)
 		set_port(masks, &topology->ports[t->group->members[i]]);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
-		for (uint32_t p = 0; p < pm_mfts_num_positions(t->held, sw); p++)
+		for (uint32_t p = 0; p < pm_mfts_num_positions(t->installed, sw); p++)
 			if (is_reachable(t->scene, sw) &&
-			    masks[sw][p] != pm_mfts_mask(t->held, sw, t->group->mlid, p))
+			    masks[sw][p] !=
+				    pm_mfts_mask(t->installed, sw, t->group->mlid, p))
 				changes |= (uint64_t)1 << (t->first[sw] + p);
 	if (t->num == MOST_TREES)
 		t->too_many = true;
@@ -171,8 +172,8 @@ static bool is_broad(const struct mscene *scene, const struct pm_group *group)
 
 static bool has_entry(const struct trees *t, uint32_t sw)
 {
-	for (uint32_t p = 0; p < pm_mfts_num_positions(t->held, sw); p++)
-		if (pm_mfts_mask(t->held, sw, t->group->mlid, p))
+	for (uint32_t p = 0; p < pm_mfts_num_positions(t->installed, sw); p++)
+		if (pm_mfts_mask(t->installed, sw, t->group->mlid, p))
 			return true;
 	return false;
 }
@@ -346,17 +347,17 @@ static bool has_trees(const struct pm_group_tree *trees)
 }
 
 /* Tries trees of both groups; false: there are too many. */
-static bool try_trees(const struct mscene *scene, const struct pm_mfts *held, bool keeps,
-		      uint32_t *bound)
+static bool try_trees(const struct mscene *scene, const struct pm_mfts *installed,
+		      bool keeps, uint32_t *bound)
 {
 	static struct trees trees[GROUPS];
 	uint32_t first[65] = {0};
 
 	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
-		first[sw + 1] = first[sw] + pm_mfts_num_positions(held, sw);
+		first[sw + 1] = first[sw] + pm_mfts_num_positions(installed, sw);
 	for (uint32_t g = 0; g < GROUPS; g++) {
 		trees[g] = (struct trees){.scene = scene,
-					  .held = held,
+					  .installed = installed,
 					  .group = &scene->groups[g],
 					  .first = first,
 					  .keeps = keeps};
@@ -369,19 +370,19 @@ static bool try_trees(const struct mscene *scene, const struct pm_mfts *held, bo
 }
 
 /* The blocks of an event, and the possible minimum. */
-static void compare(const struct mscene *scene, const struct pm_mfts *held,
+static void compare(const struct mscene *scene, const struct pm_mfts *installed,
 		    const struct pm_mfts *wanted, enum event event)
 {
 	struct pm_mft_delta delta = {0};
 	uint32_t bound, keeping;
 	uint8_t reachable[64];
 
-	if (!try_trees(scene, held, false, &bound) ||
-	    !try_trees(scene, held, true, &keeping))
+	if (!try_trees(scene, installed, false, &bound) ||
+	    !try_trees(scene, installed, true, &keeping))
 		return;
 	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		reachable[sw] = is_reachable(scene, sw);
-	if (pm_mft_delta_find(held, wanted, 0, 1, reachable, &delta))
+	if (pm_mft_delta_find(installed, wanted, 0, 1, reachable, &delta))
 		fail_msg("no memory");
 	EXPECT(bound <= delta.num && keeping <= bound);
 	if (event == BROAD_STILL)
@@ -397,7 +398,7 @@ static void compare(const struct mscene *scene, const struct pm_mfts *held,
 static void run_event(struct mscene *scene, struct random *random, enum event event)
 {
 	struct pm_group_tree before[GROUPS], after[GROUPS];
-	struct pm_mfts *held = mscene_route(scene, before), *wanted;
+	struct pm_mfts *installed = mscene_route(scene, before), *wanted;
 	uint32_t large = count_large(scene), broad = count_broad(scene);
 	uint32_t leaves = count_leaves(scene);
 
@@ -410,8 +411,8 @@ static void run_event(struct mscene *scene, struct random *random, enum event ev
 		event = BROAD_STILL;
 	wanted = mscene_route(scene, after);
 	if (has_trees(before) && has_trees(after))
-		compare(scene, held, wanted, event);
-	pm_mfts_free(held);
+		compare(scene, installed, wanted, event);
+	pm_mfts_free(installed);
 	pm_mfts_free(wanted);
 }
 

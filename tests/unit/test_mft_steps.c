@@ -32,7 +32,7 @@ struct trial {
 	uint8_t *was;	    /* [switch] before the event */
 	uint8_t *may;	    /* [port] may receive */
 	uint8_t *sends;	    /* [port] */
-	struct pm_mfts *real, *held;
+	struct pm_mfts *real, *installed;
 	struct pm_mft_steps steps;
 	struct pm_mfts *wanted;
 	uint8_t member[MSCENE_GROUPS][PORTS]; /* before the event */
@@ -91,11 +91,11 @@ static void come_back(struct trial *t, uint32_t sw)
 	case 0:
 		met.rebooted++;
 		pm_mfts_clear(t->real, sw);
-		pm_mfts_clear(t->held, sw);
+		pm_mfts_clear(t->installed, sw);
 		return;
 	case 1:
 		met.garbage++;
-		if (pm_mfts_forget(t->held, sw, blocks))
+		if (pm_mfts_forget(t->installed, sw, blocks))
 			fail_msg("no memory");
 	}
 	t->came_back = true;
@@ -123,7 +123,7 @@ static void draw_event(struct trial *t)
 
 /* ---- Checks ---- */
 
-/* A set of ports: members of all groups, and what is in masks of one MLID, if `held`. */
+/* Sets of ports: members of all groups, and the ports in masks of one MLID. */
 static void mark_members(struct trial *t, uint8_t *marks)
 {
 	for (uint32_t g = 0; g < t->scene.num_groups; g++)
@@ -264,7 +264,7 @@ static void take_set(struct trial *t, const struct pm_mft_set *set)
 
 	EXPECT(t->reachable[set->sw]);
 	if (pm_mfts_set_block(t->real, set->sw, set->block, set->position, masks) ||
-	    pm_mfts_set_block(t->held, set->sw, set->block, set->position, masks))
+	    pm_mfts_set_block(t->installed, set->sw, set->block, set->position, masks))
 		fail_msg("no memory");
 	met.sets++;
 }
@@ -336,7 +336,7 @@ static void check_sets(struct trial *t)
 {
 	struct pm_mft_delta delta = {0};
 
-	EXPECT(!pm_mft_delta_find(t->held, t->wanted, 0, PM_MFT_BLOCKS, t->reachable,
+	EXPECT(!pm_mft_delta_find(t->installed, t->wanted, 0, PM_MFT_BLOCKS, t->reachable,
 				  &delta));
 	EXPECT(t->steps.places == delta.num);
 	EXPECT(t->steps.num >= delta.num && t->steps.num <= 2 * delta.num);
@@ -352,7 +352,7 @@ static bool has_either(const struct trial *t, uint32_t sw, uint16_t mlid, uint32
 {
 	unsigned int num = t->scene.topology->ports[port].num;
 
-	return pm_mfts_has_port(t->held, sw, mlid, num) ||
+	return pm_mfts_has_port(t->installed, sw, mlid, num) ||
 	       pm_mfts_has_port(t->wanted, sw, mlid, num);
 }
 
@@ -418,7 +418,7 @@ static void transit(struct trial *t)
 {
 	struct pm_mft_input input = {
 		.topology = t->scene.topology,
-		.held = t->held,
+		.installed = t->installed,
 		.up = t->up,
 		.reachable = t->reachable,
 		.end = PM_MFT_BLOCKS,
@@ -481,8 +481,8 @@ static void run_round(bool in_steps)
 	t.reachable = calloc(switches, 1);
 	t.was = calloc(switches, 1);
 	t.real = pm_mfts_new(t.scene.topology);
-	t.held = pm_mfts_new(t.scene.topology);
-	EXPECT(t.up && t.may && t.sends && t.reachable && t.was && t.real && t.held);
+	t.installed = pm_mfts_new(t.scene.topology);
+	EXPECT(t.up && t.may && t.sends && t.reachable && t.was && t.real && t.installed);
 	mscene_draw_groups(&t.scene, &t.random);
 	for (uint32_t event = 0; event < EVENTS; event++)
 		run_event(&t);
@@ -492,7 +492,7 @@ static void run_round(bool in_steps)
 	free(t.reachable);
 	free(t.was);
 	pm_mfts_free(t.real);
-	pm_mfts_free(t.held);
+	pm_mfts_free(t.installed);
 	pm_mft_steps_free(&t.steps);
 	mscene_free(&t.scene);
 }

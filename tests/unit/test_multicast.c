@@ -650,12 +650,12 @@ static void test_joins(void **state)
 }
 
 /* Sets from one set of tables to another. */
-static uint32_t count_sets(const struct pm_mfts *held, const struct pm_mfts *wanted)
+static uint32_t count_sets(const struct pm_mfts *installed, const struct pm_mfts *wanted)
 {
 	struct pm_mft_delta delta = {0};
 	uint32_t num;
 
-	assert_int_equal(pm_mft_delta_find(held, wanted, 0, 1, NULL, &delta), 0);
+	assert_int_equal(pm_mft_delta_find(installed, wanted, 0, 1, NULL, &delta), 0);
 	num = delta.num;
 	pm_mft_delta_free(&delta);
 	return num;

@@ -622,16 +622,16 @@ static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *usable, uint32_
 	for (uint32_t sw = 0; sw < w->num_switches; sw++)
 		for (uint32_t b = 0; b < w->stride / 64; b++) {
 			struct pm_packet_set *set = &sets[lab->config.num_sets];
-			const uint8_t *held =
+			const uint8_t *installed =
 				lab->tables + (size_t)sw * w->stride + (size_t)b * 64;
 
-			pm_delta_apply(set->entries, held,
+			pm_delta_apply(set->entries, installed,
 				       pm_routes_table(w->routes, sw) + (size_t)b * 64,
 				       64);
 			set->time = time;
 			set->sw = sw;
 			set->block = b;
-			lab->config.num_sets += memcmp(set->entries, held, 64) != 0;
+			lab->config.num_sets += memcmp(set->entries, installed, 64) != 0;
 		}
 	lab->config.sets = sets;
 	return sets;

@@ -39,10 +39,10 @@ struct trial {
 	struct pm_roles roles;
 	uint32_t num, stride;
 	uint8_t *usable;
-	uint8_t *first;	 /* [switch][stride] tables with everything usable */
-	uint8_t *wanted; /* [switch][stride] tables as they should be now */
-	uint8_t *held;	 /* [switch][stride] what the switches hold */
-	uint8_t *there;	 /* [switch] of the plan: is in the fabric of now */
+	uint8_t *first;	    /* [switch][stride] tables with everything usable */
+	uint8_t *wanted;    /* [switch][stride] tables as they should be now */
+	uint8_t *installed; /* [switch][stride] what the switches hold */
+	uint8_t *there;	    /* [switch] of the plan: is in the fabric of now */
 	struct reference reference;
 };
 
@@ -101,7 +101,7 @@ static bool begin(struct trial *t)
 	EXPECT(pm_plan_match(t->plan, t->whole, t->usable));
 	pm_routes_update(t->routes, t->usable, &t->detours);
 	t->first = world_tables(t->routes, t->num);
-	t->held = world_tables(t->routes, t->num);
+	t->installed = world_tables(t->routes, t->num);
 	assert_non_null(t->usable);
 	assert_non_null(t->there);
 	memset(t->there, 1, t->num);
@@ -115,7 +115,7 @@ static void end(struct trial *t)
 	free(t->there);
 	free(t->first);
 	free(t->wanted);
-	free(t->held);
+	free(t->installed);
 	pm_routes_free(t->routes);
 	pm_plan_free(t->plan);
 	pm_fabric_free(t->whole);
@@ -245,13 +245,13 @@ static void send(struct trial *t)
 
 	for (uint32_t sw = 0; sw < t->num; sw++) {
 		const uint8_t *wanted = t->wanted + (size_t)sw * t->stride;
-		uint8_t *held = t->held + (size_t)sw * t->stride;
+		uint8_t *installed = t->installed + (size_t)sw * t->stride;
 		uint64_t here = 0, last = PM_NONE, blocks_here = 0;
 
 		if (!t->there[sw])
 			continue;
 		for (uint32_t lid = 0; lid < t->stride; lid++) {
-			if (wanted[lid] == PM_LFT_KEEP || wanted[lid] == held[lid])
+			if (wanted[lid] == PM_LFT_KEEP || wanted[lid] == installed[lid])
 				continue;
 			here++;
 			blocks_here += last != lid / 64;
@@ -261,8 +261,8 @@ static void send(struct trial *t)
 		least += (here + 63) / 64;
 		blocks += blocks_here;
 		switches += here != 0;
-		pm_delta_add(&delta, held, wanted, t->stride);
-		pm_delta_apply(held, held, wanted, t->stride);
+		pm_delta_add(&delta, installed, wanted, t->stride);
+		pm_delta_apply(installed, installed, wanted, t->stride);
 	}
 	EXPECT(delta.entries == entries && delta.blocks == blocks);
 	EXPECT(delta.least == least && delta.switches == switches);
@@ -272,19 +272,20 @@ static void send(struct trial *t)
 /* Removes the entries that switches must not keep, like the plugin. */
 static void drop_stale(struct trial *t)
 {
-	struct pm_held *held = calloc(t->num, sizeof(*held));
-	struct pm_stale_input input = {t->routes, held, t->usable, NULL};
+	struct pm_installed *installed = calloc(t->num, sizeof(*installed));
+	struct pm_stale_input input = {t->routes, installed, t->usable, NULL};
 	struct pm_stale stale = {0};
 
-	assert_non_null(held);
+	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < t->num; sw++)
-		held[sw] = (struct pm_held){t->held + (size_t)sw * t->stride, t->stride};
+		installed[sw] = (struct pm_installed){
+			t->installed + (size_t)sw * t->stride, t->stride};
 	EXPECT(pm_stale_find(&input, &stale) == 0);
 	for (uint32_t i = 0; i < stale.num; i++)
-		t->held[(size_t)stale.entries[i].sw * t->stride + stale.entries[i].lid] =
-			PM_LFT_KEEP;
+		t->installed[(size_t)stale.entries[i].sw * t->stride +
+			     stale.entries[i].lid] = PM_LFT_KEEP;
 	pm_stale_free(&stale);
-	free(held);
+	free(installed);
 }
 
 /* A switch that comes back may have kept its table or have an empty one. */
@@ -296,7 +297,8 @@ static void find_there(struct trial *t)
 			PM_NONE;
 
 		if (there && !t->there[sw] && random_chance(&t->random, 50))
-			memset(t->held + (size_t)sw * t->stride, PM_LFT_KEEP, t->stride);
+			memset(t->installed + (size_t)sw * t->stride, PM_LFT_KEEP,
+			       t->stride);
 		t->there[sw] = there;
 	}
 }
@@ -329,7 +331,7 @@ static void check_checker(struct trial *t, bool from_all)
 		uint32_t node =
 			pm_fabric_find_guid(t->plan->topology, t->now->nodes[sw].guid);
 
-		table[sw] = t->held + (size_t)node * t->stride;
+		table[sw] = t->installed + (size_t)node * t->stride;
 		top[sw] = t->plan->top_lid;
 	}
 	if (t->detours.sm != PM_NONE)
@@ -476,8 +478,8 @@ static void step(struct trial *t)
 	check_from_scratch(t);
 	send(t);
 	drop_stale(t);
-	tables.entries = t->held;
-	expect_none(seed, "held", reference_walk(&t->reference, &tables, false));
+	tables.entries = t->installed;
+	expect_none(seed, "installed", reference_walk(&t->reference, &tables, false));
 	check_checker(t, random_chance(&t->random, 50));
 }
 
@@ -489,7 +491,7 @@ static void check_all_back(struct trial *t)
 	step(t);
 	EXPECT(!memcmp(t->wanted, t->first, size));
 	for (size_t i = 0; i < size; i++)
-		EXPECT(t->first[i] == PM_LFT_KEEP || t->held[i] == t->first[i]);
+		EXPECT(t->first[i] == PM_LFT_KEEP || t->installed[i] == t->first[i]);
 }
 
 static void test_failures_and_returns(void **state)

@@ -688,25 +688,27 @@ static void test_ratio_is_below(void **state)
 }
 
 /* The switches' tables, by switch of another plan; the caller frees the list. */
-static struct pm_held *list_held(const struct world *from, const uint8_t *tables,
-				 const struct pm_plan *plan)
+static struct pm_installed *list_installed(const struct world *from,
+					   const uint8_t *tables,
+					   const struct pm_plan *plan)
 {
-	struct pm_held *held = calloc(plan->topology->num_switches, sizeof(*held));
+	struct pm_installed *installed =
+		calloc(plan->topology->num_switches, sizeof(*installed));
 
-	assert_non_null(held);
+	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		uint32_t there = pm_fabric_find_guid(from->plan->topology,
 						     plan->topology->nodes[sw].guid);
 
-		held[sw].table = tables + (size_t)there * from->stride;
-		held[sw].length = from->stride;
+		installed[sw].table = tables + (size_t)there * from->stride;
+		installed[sw].length = from->stride;
 	}
-	return held;
+	return installed;
 }
 
 /* Entries of the new tables, for LIDs in use that have a way, that differ. */
 static uint32_t count_changes(const struct pm_routes *routes, const struct pm_plan *plan,
-			      const struct pm_held *held)
+			      const struct pm_installed *installed)
 {
 	uint32_t changes = 0;
 
@@ -719,8 +721,8 @@ static uint32_t count_changes(const struct pm_routes *routes, const struct pm_pl
 			if (place == PM_NONE || (plan->topology->ports[place].num &&
 						 !plan->topology->ports[place].host))
 				continue;
-			changes += held[sw].table && table[lid] != PM_LFT_KEEP &&
-				   table[lid] != held[sw].table[lid];
+			changes += installed[sw].table && table[lid] != PM_LFT_KEEP &&
+				   table[lid] != installed[sw].table[lid];
 		}
 	}
 	return changes;
@@ -755,7 +757,7 @@ static void expect_taken_over(struct world *world, const char *failed)
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *made, *kept = NULL;
 	struct pm_routes *routes;
-	struct pm_held *held;
+	struct pm_installed *installed;
 	uint8_t *tables, *usable;
 	uint32_t differ;
 
@@ -771,21 +773,21 @@ static void expect_taken_over(struct world *world, const char *failed)
 	assert_true(usable && pm_plan_match(kept, broken, usable));
 	assert_int_equal(pm_routes_make(kept, &routes, NULL), 0);
 	pm_routes_update(routes, usable, NULL);
-	held = list_held(world, tables, kept);
-	assert_true(count_changes(routes, kept, held) > 0);
-	if (!pm_routes_adopt(routes, held, true))
+	installed = list_installed(world, tables, kept);
+	assert_true(count_changes(routes, kept, installed) > 0);
+	if (!pm_routes_adopt(routes, installed, true))
 		fail_msg("%s: not taken over", failed);
 	pm_routes_update(routes, usable, NULL);
-	if (count_changes(routes, kept, held))
+	if (count_changes(routes, kept, installed))
 		fail_msg("%s: %u entries change", failed,
-			 count_changes(routes, kept, held));
+			 count_changes(routes, kept, installed));
 	/* Ours are as good as themselves: nothing to take over. */
-	assert_false(pm_routes_adopt(routes, held, true));
+	assert_false(pm_routes_adopt(routes, installed, true));
 	expect_found_again(world, kept, failed);
 	pm_routes_free(routes);
 	pm_plan_free(kept);
 	pm_fabric_free(broken);
-	free(held);
+	free(installed);
 	free(usable);
 	free(tables);
 }
@@ -818,26 +820,26 @@ static void test_leftovers(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_fabric *broken = world_without(&world, failures[i]);
-		struct pm_held *held;
+		struct pm_installed *installed;
 		uint8_t *tables;
 
 		world_update(&world, broken);
 		tables = world_tables(world.routes, world.num_switches);
-		held = list_held(&world, tables, world.plan);
+		installed = list_installed(&world, tables, world.plan);
 		world_update(&world, world.fabric);
 		/* A port lies idle there, which is never as good. */
 		for (int lenient = 0; lenient < 2; lenient++)
-			if (pm_routes_adopt(world.routes, held, lenient))
+			if (pm_routes_adopt(world.routes, installed, lenient))
 				fail_msg("%s: leftovers are kept", failures[i]);
 		pm_fabric_free(broken);
-		free(held);
+		free(installed);
 		free(tables);
 	}
 	world_free(&world);
 }
 
 /* A director's tables as its switches hold them, for a test to alter. */
-static uint8_t *begin_held(struct world *world)
+static uint8_t *begin_installed(struct world *world)
 {
 	world_make(world, world_director(36), PM_GROUPED);
 	world_update(world, world->fabric);
@@ -847,10 +849,10 @@ static uint8_t *begin_held(struct world *world)
 /* They lead right, and are not good enough to be taken over; ends the test. */
 static void expect_not_adopted(struct world *world, uint8_t *tables)
 {
-	struct pm_held *held = list_held(world, tables, world->plan);
+	struct pm_installed *installed = list_installed(world, tables, world->plan);
 
-	assert_false(pm_routes_adopt(world->routes, held, true));
-	free(held);
+	assert_false(pm_routes_adopt(world->routes, installed, true));
+	free(installed);
 	free(tables);
 	world_free(world);
 }
@@ -859,7 +861,7 @@ static void expect_not_adopted(struct world *world, uint8_t *tables)
 static void test_not_taken_over(void **state)
 {
 	struct world world;
-	uint8_t *tables = begin_held(&world);
+	uint8_t *tables = begin_installed(&world);
 
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
@@ -873,10 +875,10 @@ static void test_not_taken_over(void **state)
 
 /* Nor are those that give one port of each leaf half of another one's places, though no
  * port lies idle and few blocks name one more. */
-static void test_uneven_held(void **state)
+static void test_uneven_installed(void **state)
 {
 	struct world world;
-	uint8_t *tables = begin_held(&world);
+	uint8_t *tables = begin_installed(&world);
 
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
@@ -893,14 +895,14 @@ static void test_uneven_held(void **state)
  * Tables that lead each plane through the next one's ports are adopted, of all switches
  * with known tables, and later failures are found there.
  */
-static void test_held_loses(void **state)
+static void test_installed_loses(void **state)
 {
 	static const char *const failures[] = {"leaf5:20", "s3-line1", "s0-*", ""};
 	struct world world;
-	uint8_t *tables = begin_held(&world);
+	uint8_t *tables = begin_installed(&world);
 	const struct pm_tree *tree = &world.plan->tree;
 	const struct pm_port *ports = world.plan->topology->ports;
-	struct pm_held *held;
+	struct pm_installed *installed;
 
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		uint8_t *row = tables + (size_t)tree->leaves[l] * world.stride;
@@ -910,9 +912,9 @@ static void test_held_loses(void **state)
 			    tree->level[ports[world.plan->owner[lid]].node] == 0)
 				row[lid] = (uint8_t)(19 + (row[lid] - 18) % 18);
 	}
-	held = list_held(&world, tables, world.plan);
-	held[tree->leaves[0]].table = NULL; /* it does not answer */
-	assert_true(pm_routes_adopt(world.routes, held, true));
+	installed = list_installed(&world, tables, world.plan);
+	installed[tree->leaves[0]].table = NULL; /* it does not answer */
+	assert_true(pm_routes_adopt(world.routes, installed, true));
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_fabric *now = world_without(&world, failures[i]);
 
@@ -920,8 +922,8 @@ static void test_held_loses(void **state)
 		world_assert_sound(&world, now);
 		pm_fabric_free(now);
 	}
-	assert_int_equal(count_changes(world.routes, world.plan, held), 0);
-	free(held);
+	assert_int_equal(count_changes(world.routes, world.plan, installed), 0);
+	free(installed);
 	free(tables);
 	world_free(&world);
 }
@@ -994,7 +996,7 @@ static struct pm_routes *make_turned(const struct world *world)
 	const struct pm_tree *tree = &world->plan->tree;
 	const struct pm_port *ports = world->plan->topology->ports;
 	uint8_t *tables = copy_preferred(world);
-	struct pm_held *held = list_held(world, tables, world->plan);
+	struct pm_installed *installed = list_installed(world, tables, world->plan);
 	struct pm_routes *turned;
 
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
@@ -1007,8 +1009,8 @@ static struct pm_routes *make_turned(const struct world *world)
 	}
 	assert_int_equal(pm_routes_make(world->plan, &turned, NULL), 0);
 	pm_routes_update(turned, world->usable, NULL);
-	assert_true(pm_routes_adopt(turned, held, true));
-	free(held);
+	assert_true(pm_routes_adopt(turned, installed, true));
+	free(installed);
 	free(tables);
 	return turned;
 }
@@ -1205,8 +1207,8 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
-		cmocka_unit_test(test_uneven_held),
-		cmocka_unit_test(test_held_loses),
+		cmocka_unit_test(test_uneven_installed),
+		cmocka_unit_test(test_installed_loses),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_prefer),
 		cmocka_unit_test(test_failure_is_local),

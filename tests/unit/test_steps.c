@@ -42,7 +42,7 @@ struct trial {
 	uint8_t *up, *usable; /* [port] of the plan's */
 	uint8_t *stayed;      /* [port] up, and up before: packets pass */
 	uint8_t *recabled;
-	struct pm_held *held; /* [switch] OpenSM's records: real, where known */
+	struct pm_installed *installed; /* [switch] OpenSM's records: real, where known */
 	struct pm_stale_input input;
 	struct pm_stale stale;
 	struct pm_steps steps;
@@ -201,20 +201,20 @@ static bool is_connected(const struct trial *t, uint32_t sw)
 /* The switch that an old or new entry leads to, or PM_NONE. */
 static uint32_t next_by(const struct trial *t, uint32_t sw, uint32_t lid, bool is_new)
 {
-	const uint8_t *held = t->held[sw].table;
+	const uint8_t *installed = t->installed[sw].table;
 
 	if (is_new)
 		return pm_stale_next(&t->input, sw,
 				     pm_stale_entry(&t->input, &t->stale, sw, lid));
-	return held ? pm_stale_next(&t->input, sw, held[lid]) : PM_NONE;
+	return installed ? pm_stale_next(&t->input, sw, installed[lid]) : PM_NONE;
 }
 
 static bool is_changed(const struct trial *t, uint32_t sw, uint32_t lid)
 {
-	const uint8_t *held = t->held[sw].table;
+	const uint8_t *installed = t->installed[sw].table;
 
-	return held && is_connected(t, sw) &&
-	       held[lid] != pm_stale_entry(&t->input, &t->stale, sw, lid);
+	return installed && is_connected(t, sw) &&
+	       installed[lid] != pm_stale_entry(&t->input, &t->stale, sw, lid);
 }
 
 /*
@@ -249,7 +249,7 @@ static bool could_loop(const struct trial *t, uint32_t lid)
 	}
 	for (uint32_t sw = 0; sw < t->num; sw++)
 		found |= is_changed(t, sw, lid) &&
-			 (goes_on[sw] || t->held[sw].table[lid] == 0);
+			 (goes_on[sw] || t->installed[sw].table[lid] == 0);
 	free(goes_on);
 	return found;
 }
@@ -328,7 +328,7 @@ static bool drops_some(const struct trial *t, const bool *ordered, uint32_t sw,
 		uint32_t lid = number * PM_LFT_BLOCK + i;
 
 		if (is_changed(t, sw, lid) &&
-		    (!ordered[lid] || t->held[sw].table[lid] != PM_LFT_KEEP))
+		    (!ordered[lid] || t->installed[sw].table[lid] != PM_LFT_KEEP))
 			return true;
 	}
 	return false;
@@ -466,10 +466,11 @@ static void exclude_some(struct trial *t)
 static void find_records(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++)
-		t->held[sw] = t->there[sw]
-				      ? (struct pm_held){t->real + (size_t)sw * LONGEST,
-							 LONGEST}
-				      : (struct pm_held){NULL, 0};
+		t->installed[sw] =
+			t->there[sw]
+				? (struct pm_installed){t->real + (size_t)sw * LONGEST,
+							LONGEST}
+				: (struct pm_installed){NULL, 0};
 }
 
 static void sweep(struct trial *t)
@@ -491,15 +492,15 @@ static void sweep(struct trial *t)
 	pm_routes_update(t->routes, t->usable, &detours);
 	find_records(t);
 	if (t->manner != REPAIRING && random_chance(&t->random, 40) &&
-	    pm_routes_adopt(t->routes, t->held, random_chance(&t->random, 50))) {
+	    pm_routes_adopt(t->routes, t->installed, random_chance(&t->random, 50))) {
 		met.adopted++;
 		pm_routes_update(t->routes, t->usable, &detours);
 	}
 	if (t->manner == REPAIRING && t->is_failure) {
 		memcpy(records, t->real, (size_t)t->num * LONGEST);
 		for (uint32_t sw = 0; sw < t->num; sw++)
-			if (t->held[sw].table)
-				t->held[sw].table = records + (size_t)sw * LONGEST;
+			if (t->installed[sw].table)
+				t->installed[sw].table = records + (size_t)sw * LONGEST;
 		send_repair(t);
 		EXPECT(count_loops(t) == 0);
 		free(records);
@@ -509,11 +510,11 @@ static void sweep(struct trial *t)
 		EXPECT(pm_stale_find(&t->input, &t->stale) == 0);
 		make_steps(t);
 	}
-	/* The wanted tables follow from those held then. */
+	/* The wanted tables follow from those installed then. */
 	memcpy(records, t->real, (size_t)t->num * LONGEST);
 	for (uint32_t sw = 0; sw < t->num; sw++)
-		if (t->held[sw].table)
-			t->held[sw].table = records + (size_t)sw * LONGEST;
+		if (t->installed[sw].table)
+			t->installed[sw].table = records + (size_t)sw * LONGEST;
 	met.stale += t->stale.num;
 	met.ordered += t->steps.num;
 	met.twice += t->steps.twice;
@@ -623,7 +624,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 	free(t->recabled);
 	free(t->up);
 	free(t->usable);
-	free(t->held);
+	free(t->installed);
 	pm_routes_free(t->routes);
 	pm_plan_free(t->plan);
 	*t = (struct trial){
@@ -640,11 +641,11 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 		.recabled = recabled,
 		.up = calloc(ports, 1),
 		.usable = calloc(ports, 1),
-		.held = calloc(num + 1u, sizeof(*t->held)),
+		.installed = calloc(num + 1u, sizeof(*t->installed)),
 	};
-	assert_true(t->up && t->usable && t->held);
+	assert_true(t->up && t->usable && t->installed);
 	EXPECT(pm_routes_make(plan, &t->routes, NULL) == 0);
-	t->input = (struct pm_stale_input){t->routes, t->held, t->up, t->recabled};
+	t->input = (struct pm_stale_input){t->routes, t->installed, t->up, t->recabled};
 }
 
 /* The plan as it grows, or, now and then, made anew: all LIDs are others then. */
@@ -735,7 +736,7 @@ static void end(struct trial *t)
 	free(t->usable);
 	free(t->stayed);
 	free(t->recabled);
-	free(t->held);
+	free(t->installed);
 }
 
 static void try_many(enum manner manner, uint64_t start, uint64_t usual)

@@ -9,16 +9,18 @@
 #define PM_LFT_KEEP 255	  /* no port: the switch drops packets to the LID */
 #define PM_MAX_LID 0xbfff /* the highest unicast LID */
 
-/* The table that a switch holds. */
-struct pm_held {
+/* The present table of a switch. */
+struct pm_installed {
 	const uint8_t *table; /* [length], by LID; NULL: not known */
 	uint32_t length;
 };
 
 /* The table's entry for a LID; PM_LFT_KEEP: not known. */
-static inline uint8_t pm_held_entry(const struct pm_held *held, uint32_t lid)
+static inline uint8_t pm_installed_entry(const struct pm_installed *installed,
+					 uint32_t lid)
 {
-	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
+	return installed->table && lid < installed->length ? installed->table[lid]
+							   : PM_LFT_KEEP;
 }
 
 #endif

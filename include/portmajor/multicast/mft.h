@@ -120,13 +120,13 @@ struct pm_mft_delta {
  * first to end - 1, at switches with reachable[switch] set (NULL: all). -ENOMEM. Cost:
  * O(switches x positions) for each block, and comparing blocks with entries.
  */
-int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
+int pm_mft_delta_find(const struct pm_mfts *installed, const struct pm_mfts *wanted,
 		      uint32_t first, uint32_t end, const uint8_t *reachable,
 		      struct pm_mft_delta *delta);
 void pm_mft_delta_free(struct pm_mft_delta *delta);
 
 /* Likewise finds the unknown blocks and positions; `entries` is 0. -ENOMEM. */
-int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
+int pm_mft_unknown_find(const struct pm_mfts *installed, uint32_t first, uint32_t end,
 			const uint8_t *reachable, struct pm_mft_delta *delta);
 
 #endif

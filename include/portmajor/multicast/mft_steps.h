@@ -28,7 +28,7 @@
 /* All of it borrowed. */
 struct pm_mft_input {
 	const struct pm_fabric *topology; /* of both tables */
-	const struct pm_mfts *held;	  /* in the switches */
+	const struct pm_mfts *installed;  /* in the switches */
 	const struct pm_mfts *wanted;	  /* by pm_multicast_route */
 	/* [port] Whether the link passes packets, used by trees or not; NULL: all do. */
 	const uint8_t *up;
@@ -67,10 +67,10 @@ struct pm_mft_steps {
 };
 
 /*
- * Replaces *steps by the Sets from held to wanted. Each group's wanted entries must be a
- * tree. If the held entries are no tree (unknown, or old ones of a returned switch),
- * packets may loop until step 0 is over. -ENOMEM. Cost: O(switches x positions) for each
- * block, and for each group that gains and loses ports O(ports in its masks).
+ * Replaces *steps by the Sets from installed to wanted. Each group's wanted entries must
+ * be a tree. If the installed entries are no tree (unknown, or old ones of a returned
+ * switch), packets may loop until step 0 is over. -ENOMEM. Cost: O(switches x positions)
+ * for each block, and for each group that gains and loses ports O(ports in its masks).
  */
 int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *steps);
 void pm_mft_steps_free(struct pm_mft_steps *steps);

@@ -46,13 +46,13 @@ int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
 void pm_lid_history_free(struct pm_lid_history *history);
 
 /*
- * Adds the history in the tables held[switch of plan->topology]: that of LIDs that no
- * port uses. Tables may be longer than the plan's. Cost: that of following each of these
- * LIDs from each switch.
+ * Adds the history in the tables installed[switch of plan->topology]: that of LIDs that
+ * no port uses. Tables may be longer than the plan's. Cost: that of following each of
+ * these LIDs from each switch.
  */
 int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_plan *plan,
-			      const struct pm_fabric *now, const struct pm_held *held,
-			      struct pm_error *err);
+			      const struct pm_fabric *now,
+			      const struct pm_installed *installed, struct pm_error *err);
 
 /* The LIDs of places of this plan that are or were in use override all other history. */
 void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *plan);

@@ -4,7 +4,7 @@
  * SubnSet(LinearForwardingTable) MAD.
  *
  * Tables are arrays of `length` bytes, a multiple of 64, one port number per LID.
- * PM_LFT_KEEP in a wanted table matches any held entry.
+ * PM_LFT_KEEP in a wanted table matches any installed entry.
  */
 #ifndef PORTMAJOR_DELTA_H
 #define PORTMAJOR_DELTA_H
@@ -20,14 +20,14 @@ struct pm_delta {
 };
 
 /* Adds one switch's differences to delta. O(length). */
-void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
+void pm_delta_add(struct pm_delta *delta, const uint8_t *installed, const uint8_t *wanted,
 		  uint32_t length);
 
 /*
- * Writes the switch's table after the update into `result`, which may be `held`: the
- * wanted entry, or the held one where the wanted one is PM_LFT_KEEP.
+ * Writes the switch's table after the update into `result`, which may be `installed`: the
+ * wanted entry, or the installed one where the wanted one is PM_LFT_KEEP.
  */
-void pm_delta_apply(uint8_t *result, const uint8_t *held, const uint8_t *wanted,
+void pm_delta_apply(uint8_t *result, const uint8_t *installed, const uint8_t *wanted,
 		    uint32_t length);
 
 #endif

@@ -18,7 +18,7 @@ struct pm_order_block {
 			    up-then-down */
 	uint64_t blank;	 /* of these: the old path is unknown, and the new one leads
 			    nowhere */
-	uint64_t sound;	 /* of these: the held port still leads to the LID's place */
+	uint64_t sound;	 /* of these: the installed port still leads to the LID's place */
 	uint64_t paths;	 /* between hosts that these entries, but sound ones, restore */
 	uint8_t level;	 /* of the switch */
 };
@@ -28,7 +28,7 @@ struct pm_order_block {
  * False: equal. Else fills all of `block` but `paths`.
  */
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
-		      const uint8_t *held, struct pm_order_block *block);
+		      const uint8_t *installed, struct pm_order_block *block);
 
 /* Blocks that wait for others; all zero: no block waits. The caller frees it. */
 struct pm_order_waits {

@@ -138,14 +138,15 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       struct pm_error *err);
 
 /*
- * Prefers the entries in the switches, held[switch], that follow the rules of these
+ * Prefers the entries in the switches, installed[switch], that follow the rules of these
  * tables, if altogether they are as good as those of the last update (src/route/adopt.c).
  * True: the caller calls pm_routes_update again. False: they are worse, or the same, and
  * nothing changes. With `lenient`, for LIDs in use that come from another plan, they may
  * be a little worse. Without it, worse entries count as left over from a failure. Cost:
  * O(entries).
  */
-bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient);
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_installed *installed,
+		     bool lenient);
 
 /*
  * The table of a switch of plan->topology: a port number or PM_LFT_KEEP for LIDs 0 to 64

@@ -21,7 +21,7 @@ struct pm_stale_input {
 	 * [switch] Its table; NULL: unknown, then the whole table is written. Entries
 	 * with port 0 count as unknown, too, except those for the switch's own LIDs.
 	 */
-	const struct pm_held *held;
+	const struct pm_installed *installed;
 	/* [port] Whether the link is up, used by tables or not. */
 	const uint8_t *up;
 	/*
@@ -54,8 +54,8 @@ struct pm_stale {
 };
 
 /*
- * Replaces *stale by the entries that must not be kept. -ENOMEM. Cost: comparing held and
- * wanted tables; O(switches) for each LID with a kept entry.
+ * Replaces *stale by the entries that must not be kept. -ENOMEM. Cost: comparing
+ * installed and wanted tables; O(switches) for each LID with a kept entry.
  */
 int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale);
 void pm_stale_free(struct pm_stale *stale);

@@ -65,14 +65,14 @@ static void count_stale(const struct pm_stale_input *input, const struct pm_stal
 	uint32_t stride = pm_routes_stride(input->routes);
 
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
-		const struct pm_held *held = &input->held[sw];
-		uint32_t length = held->length < stride ? held->length : stride;
+		const struct pm_installed *installed = &input->installed[sw];
+		uint32_t length = installed->length < stride ? installed->length : stride;
 		struct pm_delta own = {0};
 		uint32_t num;
 
-		if (!held->table)
+		if (!installed->table)
 			continue;
-		pm_delta_add(&own, held->table, pm_routes_table(input->routes, sw),
+		pm_delta_add(&own, installed->table, pm_routes_table(input->routes, sw),
 			     length);
 		pm_stale_of(stale, sw, &num);
 		own.entries += num;

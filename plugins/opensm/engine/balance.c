@@ -45,7 +45,7 @@ int balance_make(struct balance *balance, const struct view *view)
 
 static void measure_switch(struct balance *balance, const struct view *view, uint32_t sw)
 {
-	const uint8_t *held = pm_routes_table(view->routes, sw);
+	const uint8_t *installed = pm_routes_table(view->routes, sw);
 	const uint8_t *planned = pm_routes_table(balance->planned, sw);
 	uint64_t before = balance->now.blocks_off;
 
@@ -53,7 +53,7 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 		uint32_t off = 0;
 
 		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
-			off += block_of(held, b)[i] != block_of(planned, b)[i];
+			off += block_of(installed, b)[i] != block_of(planned, b)[i];
 		balance->now.entries_off += off;
 		balance->now.blocks_off += off != 0;
 	}
@@ -161,17 +161,17 @@ static bool is_there(const struct round *round, const struct piece *piece,
 {
 	const osm_switch_t *sw = lft_records_switch(&round->on->sender->osm->subn,
 						    round->view->plan, piece->sw);
-	const uint8_t *held;
+	const uint8_t *installed;
 
 	if (!sw || !sw->lft ||
 	    piece->number >= lft_records_blocks(round->view->routes, sw))
 		return true;
-	held = block_of(sw->lft, piece->number);
+	installed = block_of(sw->lft, piece->number);
 	lft_records_wanted(
-		held,
+		installed,
 		block_of(pm_routes_table(round->view->routes, piece->sw), piece->number),
 		PM_LFT_BLOCK, wanted);
-	return !memcmp(held, wanted, PM_LFT_BLOCK);
+	return !memcmp(installed, wanted, PM_LFT_BLOCK);
 }
 
 static void list_sets(struct round *round)

@@ -25,7 +25,7 @@ struct mcast {
 	const struct pm_plan *plan; /* shared; NULL: none yet */
 	struct pm_pool pool; /* of the arrays by the plan's ports, switches, nodes */
 	struct pm_multicast *multicast;
-	struct pm_mfts *held, *wanted;
+	struct pm_mfts *installed, *wanted;
 	struct mcast_groups groups; /* as last read .. */
 	struct mcast_groups routed; /* .. and those that have trees in `wanted` .. */
 	uint8_t *usable;	    /* .. over these links: [port] */
@@ -54,12 +54,12 @@ struct mcast {
 static void free_rooms(struct mcast *m)
 {
 	pm_multicast_free(m->multicast);
-	pm_mfts_free(m->held);
+	pm_mfts_free(m->installed);
 	pm_mfts_free(m->wanted);
 	pm_pool_free(&m->pool);
 	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
 	m->multicast = NULL;
-	m->held = m->wanted = NULL;
+	m->installed = m->wanted = NULL;
 	m->computed = m->in_step = false;
 	m->plan = NULL;
 }
@@ -87,9 +87,9 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->up = pm_pool_array(pool, ports, 1);
 	m->by = pm_pool_array(pool, topology->num_nodes, sizeof(*m->by));
 	m->queue = pm_pool_array(pool, topology->num_nodes, sizeof(*m->queue));
-	m->held = pm_mfts_new(topology);
+	m->installed = pm_mfts_new(topology);
 	m->plan = pm_plan_share(plan);
-	if (pm_pool_check(pool, NULL) || !m->held)
+	if (pm_pool_check(pool, NULL) || !m->installed)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < switches; sw++)
 		if (!before || pm_fabric_find_guid(before->topology,
@@ -117,10 +117,11 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 	int rc = make_rooms(m, plan, old.plan);
 
 	if (!rc && old.plan)
-		rc = pm_mfts_move(old.held, old.plan->topology, plan->topology, &moved);
+		rc = pm_mfts_move(old.installed, old.plan->topology, plan->topology,
+				  &moved);
 	if (moved) {
-		pm_mfts_free(m->held);
-		m->held = moved;
+		pm_mfts_free(m->installed);
+		m->installed = moved;
 		carry_doubts(&old, m);
 	}
 	free_rooms(&old);
@@ -129,7 +130,7 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 	return rc;
 }
 
-/* ---- Held tables ---- */
+/* ---- Installed tables ---- */
 
 static void forget_all(struct mcast *m)
 {
@@ -163,15 +164,15 @@ void mcast_forget(struct mcast *m, const struct pm_plan *plan,
 static int begin_anew(struct mcast *m)
 {
 	const uint32_t num = m->plan->topology->num_switches;
-	struct pm_mfts *held;
+	struct pm_mfts *installed;
 
 	if (memchr(m->doubted, SURE, num))
 		return 0;
-	held = pm_mfts_new(m->plan->topology);
-	if (!held)
+	installed = pm_mfts_new(m->plan->topology);
+	if (!installed)
 		return -ENOMEM;
-	pm_mfts_free(m->held);
-	m->held = held;
+	pm_mfts_free(m->installed);
+	m->installed = installed;
 	return 0;
 }
 
@@ -187,8 +188,8 @@ static int apply_doubts(struct mcast *m)
 			continue;
 		m->in_step = false;
 		if (m->doubted[sw] == BLANK)
-			pm_mfts_clear(m->held, sw);
-		else if (pm_mfts_forget(m->held, sw, blocks))
+			pm_mfts_clear(m->installed, sw);
+		else if (pm_mfts_forget(m->installed, sw, blocks))
 			return -ENOMEM;
 		m->doubted[sw] = SURE;
 	}
@@ -343,7 +344,7 @@ static struct mft_wire wire_of(const struct mcast *m, const struct mcast_subject
 	return (struct mft_wire){.smps = m->smps,
 				 .osm = m->quiet->osm,
 				 .plan = m->plan,
-				 .held = m->held,
+				 .installed = m->installed,
 				 .by = m->by,
 				 .sm_port = m->sm_port,
 				 .silent = m->silent,
@@ -371,7 +372,7 @@ static int read_back(struct mcast *m, const struct mcast_subject *subject, uint3
 {
 	const struct mft_wire wire = wire_of(m, subject);
 	struct pm_mft_delta unknown = {.places = NULL};
-	int rc = pm_mft_unknown_find(m->held, first, end, m->reachable, &unknown);
+	int rc = pm_mft_unknown_find(m->installed, first, end, m->reachable, &unknown);
 
 	if (!rc && unknown.num)
 		mft_wire_read(&wire, unknown.places, unknown.num, done);
@@ -386,7 +387,7 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 	const struct mft_wire wire = wire_of(m, subject);
 	const struct pm_mft_input input = {
 		.topology = m->plan->topology,
-		.held = m->held,
+		.installed = m->installed,
 		.wanted = m->wanted,
 		.up = m->up,
 		.reachable = m->reachable,

@@ -5,15 +5,15 @@
  * duplicates (mft_steps.h).
  *
  *     groups of OpenSM's, view ---> wanted tables --.
- *                                                    >-- steps ---> Sets ---> held tables
- *     held tables ----------------------------------'
+ *                                                    >-- steps ---> Sets ---> switches
+ *     installed tables -----------------------------'
  *
- * Held tables are the plugin's record of acknowledged Sets. They are unknown at first,
- * after another subnet manager was master, where a switch may have rebooted, and after an
- * unanswered Set. Unknown blocks are read when a group needs them, the others later
- * (mcast_search_above). A block that a group needs, but that could not be read, is sent
- * whole. The tables of a switch that nobody has set since its boot (LID 0, LinearFDBTop
- * 0, no port past INIT) are empty.
+ * Installed tables are the plugin's record of acknowledged Sets. They are unknown at
+ * first, after another subnet manager was master, where a switch may have rebooted, and
+ * after an unanswered Set. Unknown blocks are read when a group needs them, the others
+ * later (mcast_search_above). A block that a group needs, but that could not be read, is
+ * sent whole. The tables of a switch that nobody has set since its boot (LID 0,
+ * LinearFDBTop 0, no port past INIT) are empty.
  *
  * On the repairer's thread.
  */

@@ -68,11 +68,11 @@ static uint32_t count_longest(osm_opensm_t *osm, const struct pm_plan *plan)
 static int make_recovered(const struct pm_plan *plan, size_t bytes,
 			  struct recovered *recovered)
 {
-	recovered->held =
-		calloc(plan->topology->num_switches + 1u, sizeof(*recovered->held));
+	recovered->installed =
+		calloc(plan->topology->num_switches + 1u, sizeof(*recovered->installed));
 	if (bytes)
 		recovered->tables = malloc(bytes);
-	if (recovered->held && (!bytes || recovered->tables))
+	if (recovered->installed && (!bytes || recovered->tables))
 		return 0;
 	recover_free(recovered);
 	return -ENOMEM;
@@ -102,7 +102,7 @@ int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_pla
 		&count);
 	for (uint32_t sw = 0; sw < num; sw++)
 		if (!reading.missed[sw])
-			recovered->held[sw] = (struct pm_held){
+			recovered->installed[sw] = (struct pm_installed){
 				recovered->tables + (size_t)sw * stride, stride};
 	free(reading.missed);
 	return 0;
@@ -130,7 +130,8 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		if (!length)
 			continue;
 		memcpy(recovered->tables + at, sw->lft, length);
-		recovered->held[i] = (struct pm_held){recovered->tables + at, length};
+		recovered->installed[i] =
+			(struct pm_installed){recovered->tables + at, length};
 		at += length;
 	}
 	return 0;
@@ -138,7 +139,7 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 
 void recover_free(struct recovered *recovered)
 {
-	free(recovered->held);
+	free(recovered->installed);
 	free(recovered->tables);
 	*recovered = (struct recovered){0};
 }

@@ -12,8 +12,8 @@
 
 /* The switches' tables. All zero at first. */
 struct recovered {
-	struct pm_held *held; /* [switch of plan->topology] */
-	uint8_t *tables;      /* their memory, or NULL */
+	struct pm_installed *installed; /* [switch of plan->topology] */
+	uint8_t *tables;		/* their memory, or NULL */
 };
 
 /*

@@ -673,13 +673,13 @@ static void run_batch(struct work *work, const struct smp_batch *batch,
 		      struct smp_count *count)
 {
 	uint32_t silent = count->silent;
-	double start = clock_ms(), held = count->held_ms;
+	double start = clock_ms(), queued = count->queued_ms;
 
 	smp_run(work->on->sender->smps, batch, count);
 	if (count->silent > silent || work->mode != QUERYING)
 		work->aside += clock_ms() - start;
 	else
-		work->aside += count->held_ms - held;
+		work->aside += count->queued_ms - queued;
 }
 
 static void query_all(struct work *work, uint32_t num)
@@ -888,17 +888,17 @@ static int note_unknown(struct work *work)
 static int find_steps(struct work *work)
 {
 	const struct pm_stale none = {.num = 0};
-	struct pm_held *held =
-		calloc(work->plan->topology->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {work->view->routes, held,
+	struct pm_installed *installed =
+		calloc(work->plan->topology->num_switches + 1u, sizeof(*installed));
+	const struct pm_stale_input input = {work->view->routes, installed,
 					     work->view->discovered, NULL};
 	int rc;
 
-	if (!held)
+	if (!installed)
 		return -ENOMEM;
-	lft_records_held(&work->on->sender->osm->subn, work->plan, false, held);
+	lft_records_installed(&work->on->sender->osm->subn, work->plan, false, installed);
 	rc = pm_steps_make(&input, &none, &work->steps);
-	free(held);
+	free(installed);
 	return rc ? rc : note_unknown(work);
 }
 

@@ -10,7 +10,7 @@
 
 #define CHUNK 16 /* block numbers, whose ranks follow each other: the wire stays busy */
 
-/* Entries of a block that differ from those held. */
+/* Entries of a block that differ from those installed. */
 struct changes {
 	bool down; /* some lead down, */
 	bool other;
@@ -30,13 +30,13 @@ static struct changes find_changes(const struct returned_switches *switches,
 				   const struct returned_switch *sw, uint32_t number)
 {
 	const uint8_t *table = pm_routes_table(switches->view->routes, sw->node);
-	struct changes changes = {.other = !sw->held};
+	struct changes changes = {.other = !sw->installed};
 	uint32_t first = number * PM_LFT_BLOCK;
 
-	for (uint32_t lid = first; sw->held && lid < first + PM_LFT_BLOCK; lid++) {
+	for (uint32_t lid = first; sw->installed && lid < first + PM_LFT_BLOCK; lid++) {
 		bool down = returned_leads_down(switches, sw->node, table[lid]);
 
-		if (table[lid] == sw->held[lid])
+		if (table[lid] == sw->installed[lid])
 			continue;
 		changes.down |= down;
 		changes.other |= !down;
@@ -121,7 +121,7 @@ int returned_order(struct returned_switches *switches)
 
 	switches->num_blocks = switches->num_over = 0;
 	for (uint32_t i = 0; i < switches->num; i++)
-		in_use |= switches->list[i].held != NULL;
+		in_use |= switches->list[i].installed != NULL;
 	for (uint32_t number = 0; number < num && !rc; number++) {
 		for (uint32_t i = 0; i < switches->num && !rc; i++)
 			rc = add_blocks(switches, i, number);

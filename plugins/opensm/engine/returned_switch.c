@@ -231,7 +231,7 @@ static void find_entries(const struct returned_switches *switches,
 	       sizeof(table));
 	for (uint32_t i = 0; block->down && i < PM_LFT_BLOCK; i++)
 		if (!returned_leads_down(switches, sw->node, table[i]))
-			table[i] = sw->held[first + i];
+			table[i] = sw->installed[first + i];
 	lft_records_wanted(record ? record->lft + first : none, table, PM_LFT_BLOCK,
 			   entries);
 }

@@ -19,12 +19,12 @@ struct returned_switch {
 	uint32_t node;	     /* of the plan */
 	osm_dr_path_t route; /* as addressed */
 	ib_net64_t m_key;
-	ib_port_info_t zero;   /* its port 0, as it answered */
-	ib_switch_info_t info; /* likewise, if it was reset */
-	bool reset;	       /* it has no LID, and no subnet manager's */
-	bool whole;	       /* it is to get its whole table */
-	bool needed;	       /* of its links some come back */
-	const uint8_t *held;   /* the table that it has got, or NULL: unknown */
+	ib_port_info_t zero;	  /* its port 0, as it answered */
+	ib_switch_info_t info;	  /* likewise, if it was reset */
+	bool reset;		  /* it has no LID, and no subnet manager's */
+	bool whole;		  /* it is to get its whole table */
+	bool needed;		  /* of its links some come back */
+	const uint8_t *installed; /* the table that it has got, or NULL: unknown */
 	bool silent;
 	const char *why; /* it is left to OpenSM, or NULL */
 };

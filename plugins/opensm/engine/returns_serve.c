@@ -87,12 +87,13 @@ static void leave_suspects(struct work *work, const struct pm_stale_input *input
 {
 	for (uint32_t i = 0; i < stale->num; i++) {
 		const struct pm_stale_entry *entry = &stale->entries[i];
-		const struct pm_held *held = &input->held[entry->sw];
+		const struct pm_installed *installed = &input->installed[entry->sw];
 		const struct pm_node *node = &work->topology->nodes[entry->sw];
 
-		if (entry->lid < held->length &&
-		    held->table[entry->lid] <= node->num_ports)
-			leave_cables(work, node->first_port + held->table[entry->lid]);
+		if (entry->lid < installed->length &&
+		    installed->table[entry->lid] <= node->num_ports)
+			leave_cables(work,
+				     node->first_port + installed->table[entry->lid]);
 	}
 }
 
@@ -104,15 +105,16 @@ static void leave_suspects(struct work *work, const struct pm_stale_input *input
 static uint32_t count_loops(struct work *work, const uint8_t *up, uint32_t most)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
-	struct pm_held *held = calloc(work->topology->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {work->on->view->routes, held, up, NULL};
+	struct pm_installed *installed =
+		calloc(work->topology->num_switches + 1u, sizeof(*installed));
+	const struct pm_stale_input input = {work->on->view->routes, installed, up, NULL};
 	struct pm_stale stale = {.num = 0};
 	uint32_t num = UINT32_MAX;
 
-	if (!held)
+	if (!installed)
 		return num;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	lft_records_held(&osm->subn, work->plan, false, held);
+	lft_records_installed(&osm->subn, work->plan, false, installed);
 	if (!pm_stale_find(&input, &stale)) {
 		num = stale.loops;
 		if (num > most)
@@ -120,13 +122,13 @@ static uint32_t count_loops(struct work *work, const uint8_t *up, uint32_t most)
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	pm_stale_free(&stale);
-	free(held);
+	free(installed);
 	return num;
 }
 
 /* Whether the entries for a LID lead from one switch to another, over links that are up.
  */
-static bool leads_to(const struct work *work, const struct pm_held *held,
+static bool leads_to(const struct work *work, const struct pm_installed *installed,
 		     const uint8_t *up, uint32_t lid, uint32_t from, uint32_t to)
 {
 	const struct pm_fabric *topology = work->topology;
@@ -134,7 +136,8 @@ static bool leads_to(const struct work *work, const struct pm_held *held,
 
 	for (uint32_t i = 0; i < topology->num_switches && sw != to; i++) {
 		const struct pm_node *node = &topology->nodes[sw];
-		uint8_t num = lid < held[sw].length ? held[sw].table[lid] : PM_LFT_KEEP;
+		uint8_t num = lid < installed[sw].length ? installed[sw].table[lid]
+							 : PM_LFT_KEEP;
 		uint32_t port = node->first_port + num;
 
 		if (!num || num > node->num_ports || !up[port] ||
@@ -146,16 +149,16 @@ static bool leads_to(const struct work *work, const struct pm_held *held,
 }
 
 /* Whether packets that the switch of a port sends there come back to it. */
-static bool loops_over(const struct work *work, const struct pm_held *held,
+static bool loops_over(const struct work *work, const struct pm_installed *installed,
 		       const uint8_t *up, uint32_t port)
 {
 	const struct pm_port *p = &work->topology->ports[port];
-	const struct pm_held *sw = &held[p->node];
+	const struct pm_installed *sw = &installed[p->node];
 	uint32_t peer = work->topology->ports[p->peer].node;
 
 	for (uint32_t lid = 0; lid < sw->length; lid++)
 		if (sw->table[lid] == p->num &&
-		    leads_to(work, held, up, lid, peer, p->node))
+		    leads_to(work, installed, up, lid, peer, p->node))
 			return true;
 	return false;
 }
@@ -164,21 +167,22 @@ static bool loops_over(const struct work *work, const struct pm_held *held,
 static bool any_loops(const struct work *work, const uint8_t *up)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
-	struct pm_held *held = calloc(work->topology->num_switches + 1u, sizeof(*held));
-	bool any = !held;
+	struct pm_installed *installed =
+		calloc(work->topology->num_switches + 1u, sizeof(*installed));
+	bool any = !installed;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	if (held)
-		lft_records_held(&osm->subn, work->plan, false, held);
+	if (installed)
+		lft_records_installed(&osm->subn, work->plan, false, installed);
 	for (uint32_t i = 0; i < work->num_links && !any; i++) {
 		const struct link *link = &work->links[i];
 
 		any = returns_is_good(link) && !link->host &&
-		      (loops_over(work, held, up, link->port) ||
-		       loops_over(work, held, up, link->peer));
+		      (loops_over(work, installed, up, link->port) ||
+		       loops_over(work, installed, up, link->peer));
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
-	free(held);
+	free(installed);
 	return any;
 }
 
@@ -493,7 +497,7 @@ static void list_outdated(struct work *work, uint32_t sw)
 	if (work->no_memory)
 		return;
 	work->switches.list[work->switches.num - 1].whole = true;
-	work->switches.list[work->switches.num - 1].held = written->table;
+	work->switches.list[work->switches.num - 1].installed = written->table;
 }
 
 void returns_rewrite(struct work *work)

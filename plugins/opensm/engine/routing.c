@@ -65,30 +65,30 @@ void routing_forget(struct plugin *plugin)
 }
 
 /*
- * Keeps held tables if they are as good as new ones, where the plan was made for a fabric
- * that ran already. With OpenSM's lock held unless `discovered`.
+ * Keeps installed tables if they are as good as new ones, where the plan was made for a
+ * fabric that ran already. With OpenSM's lock held unless `discovered`.
  */
-static int keep_held(struct plugin *plugin, const struct routing_found *found,
-		     bool discovered, struct pm_error *err)
+static int keep_installed(struct plugin *plugin, const struct routing_found *found,
+			  bool discovered, struct pm_error *err)
 {
-	const struct pm_held *held = found ? found->tables.held : NULL;
+	const struct pm_installed *installed = found ? found->tables.installed : NULL;
 	osm_opensm_t *osm = plugin->osm;
 	struct recovered record = {0};
 	bool adopted;
 	int rc = 0;
 
-	if (!held) {
+	if (!installed) {
 		if (discovered)
 			CL_PLOCK_ACQUIRE(&osm->lock);
 		rc = recover_record(&osm->subn, plugin->planning.plan, &record, err);
 		if (discovered)
 			CL_PLOCK_RELEASE(&osm->lock);
-		held = record.held;
+		installed = record.installed;
 	}
 	if (rc)
 		return rc;
-	adopted =
-		pm_routes_adopt(plugin->view.routes, held, !(found && found->same_plan));
+	adopted = pm_routes_adopt(plugin->view.routes, installed,
+				  !(found && found->same_plan));
 	if (adopted)
 		pm_routes_update(plugin->view.routes, plugin->view.usable,
 				 &plugin->view.detours);
@@ -217,7 +217,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	subnet_cache_bind(&plugin->cache, plugin->planning.plan);
 	rc = update_view(plugin, fabric, discovered, err);
 	if (!rc && made && plugin->planning.plan->adopted)
-		rc = keep_held(plugin, found, discovered, err);
+		rc = keep_installed(plugin, found, discovered, err);
 	return rc;
 }
 
@@ -238,13 +238,14 @@ static bool may_send_ahead(const struct plugin *plugin)
  * Finds stale entries from OpenSM's records and, if requested, puts LIDs that could loop
  * in OpenSM's order into *steps. With osm->lock held, shared at least. -ENOMEM.
  */
-static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
+static int find_stale(struct plugin *plugin, struct pm_installed *installed,
+		      struct pm_steps *steps)
 {
 	const struct view *view = &plugin->view;
-	const struct pm_stale_input input = {view->routes, held, view->discovered,
+	const struct pm_stale_input input = {view->routes, installed, view->discovered,
 					     view->recabled};
 
-	lft_records_held(&plugin->osm->subn, view->plan, true, held);
+	lft_records_installed(&plugin->osm->subn, view->plan, true, installed);
 	if (pm_stale_find(&input, &plugin->sweep.stale))
 		return -ENOMEM;
 	plugin->sweep.ahead = (struct ahead){.sent = 0};
@@ -282,20 +283,20 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 {
 	const struct view *view = &plugin->view;
 	osm_opensm_t *osm = plugin->osm;
-	struct pm_held *held =
-		calloc(view->plan->topology->num_switches + 1u, sizeof(*held));
+	struct pm_installed *installed =
+		calloc(view->plan->topology->num_switches + 1u, sizeof(*installed));
 	bool ahead = discovered && may_send_ahead(plugin);
 	struct pm_steps steps = {0};
 	int rc;
 
-	if (!held)
+	if (!installed)
 		return pm_error_no_memory(err);
 	if (discovered)
 		CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = find_stale(plugin, held, ahead ? &steps : NULL);
+	rc = find_stale(plugin, installed, ahead ? &steps : NULL);
 	if (discovered)
 		CL_PLOCK_RELEASE(&osm->lock);
-	free(held);
+	free(installed);
 	if (rc)
 		return pm_error_no_memory(err);
 	if (steps.num)

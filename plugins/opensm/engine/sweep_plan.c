@@ -41,9 +41,9 @@ static int restore(struct plugin *plugin, const struct pm_fabric *fabric, bool f
 {
 	int rc = begin_history(plugin, fresh, err);
 
-	if (!rc && fresh && found->tables.held)
+	if (!rc && fresh && found->tables.installed)
 		rc = pm_lid_history_add_tables(plugin->history, plugin->planning.plan,
-					       fabric, found->tables.held, err);
+					       fabric, found->tables.installed, err);
 	return rc ? rc : routing_update_plan(plugin, fabric, false, err);
 }
 

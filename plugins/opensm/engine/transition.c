@@ -219,14 +219,14 @@ static void find_unused(struct move *move, const uint8_t *from)
 static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t node,
 			uint32_t at, uint8_t *wanted)
 {
-	const uint8_t *held = sw->lft + at;
+	const uint8_t *installed = sw->lft + at;
 	bool only_unused = move->transition->stage == TRANSITION_UNUSED;
 
-	lft_records_wanted(held, pm_routes_table(move->view->routes, node) + at,
+	lft_records_wanted(installed, pm_routes_table(move->view->routes, node) + at,
 			   PM_LFT_BLOCK, wanted);
 	for (uint32_t i = 0; only_unused && i < PM_LFT_BLOCK; i++)
-		if (held[i] != OSM_NO_PATH && !is_unused(move, node, at + i))
-			wanted[i] = held[i];
+		if (installed[i] != OSM_NO_PATH && !is_unused(move, node, at + i))
+			wanted[i] = installed[i];
 }
 
 static void note_moved(struct move *move, uint32_t sw, uint32_t number)
@@ -362,20 +362,21 @@ static void send_steps(struct move *move)
 {
 	const struct view *view = move->view;
 	osm_opensm_t *osm = move->on->sender->osm;
-	struct pm_held *held =
-		calloc(move->plan->topology->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {view->routes, held, view->discovered, NULL};
+	struct pm_installed *installed =
+		calloc(move->plan->topology->num_switches + 1u, sizeof(*installed));
+	const struct pm_stale_input input = {view->routes, installed, view->discovered,
+					     NULL};
 	const struct pm_stale none = {.num = 0};
 	struct moved *done = &move->transition->done;
 	struct pm_steps steps = {0};
 	struct ahead ahead;
 
-	if (!held) {
+	if (!installed) {
 		done->gave_up = "out of memory";
 		return;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	lft_records_held(&osm->subn, move->plan, false, held);
+	lft_records_installed(&osm->subn, move->plan, false, installed);
 	ahead_find(&input, &none, &steps, &ahead);
 	CL_PLOCK_RELEASE(&osm->lock);
 	ahead_send(&(struct ahead_subject){move->on->sender, view,
@@ -386,12 +387,12 @@ static void send_steps(struct move *move)
 	move->interrupted |= ahead.interrupted;
 	if (!ahead.interrupted)
 		done->gave_up = ahead.gave_up;
-	free(held);
+	free(installed);
 }
 
 /*
- * Makes the view's tables differ from the held ones only in entries that no packet uses.
- * These may be of any age, so that blocks of two switches could make a LID loop.
+ * Makes the view's tables differ from the installed ones only in entries that no packet
+ * uses. These may be of any age, so that blocks of two switches could make a LID loop.
  */
 static void put_used(struct move *move, uint32_t node)
 {

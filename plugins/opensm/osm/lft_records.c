@@ -109,17 +109,17 @@ const osm_dr_path_t *lft_records_route(const osm_switch_t *sw)
 	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
 }
 
-void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
-		      struct pm_held *held)
+void lft_records_installed(const osm_subn_t *subn, const struct pm_plan *plan,
+			   bool discovered, struct pm_installed *installed)
 {
 	for (uint32_t i = 0; i < plan->topology->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint32_t length =
 			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
 
-		held[i] = (struct pm_held){NULL, 0};
+		installed[i] = (struct pm_installed){NULL, 0};
 		if (sw && sw->lft && (!discovered || sw->p_node->discovery_count))
-			held[i] = (struct pm_held){
+			installed[i] = (struct pm_installed){
 				sw->lft, length < sw->lft_size ? length : sw->lft_size};
 	}
 }
@@ -142,10 +142,10 @@ uint32_t lft_records_blocks(const struct pm_routes *routes, const osm_switch_t *
 	return blocks < top ? blocks : top;
 }
 
-void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+void lft_records_wanted(const uint8_t *installed, const uint8_t *table, uint32_t length,
 			uint8_t *wanted)
 {
-	pm_delta_apply(wanted, held, table, length);
+	pm_delta_apply(wanted, installed, table, length);
 	for (uint32_t lid = 0; lid < length; lid++)
 		if (table[lid] == PM_LFT_KEEP && wanted[lid] == 0)
 			wanted[lid] = OSM_NO_PATH;

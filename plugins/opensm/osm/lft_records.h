@@ -107,12 +107,12 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       struct lft_records_written *written);
 
 /*
- * Looks up OpenSM's records of tables: held[switch of plan->topology], borrowed until the
- * lock is released. With `discovered`, switches that the last discovery did not find have
- * none; a running discovery has found only some switches.
+ * Looks up OpenSM's records of tables: installed[switch of plan->topology], borrowed
+ * until the lock is released. With `discovered`, switches that the last discovery did not
+ * find have none; a running discovery has found only some switches.
  */
-void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
-		      struct pm_held *held);
+void lft_records_installed(const osm_subn_t *subn, const struct pm_plan *plan,
+			   bool discovered, struct pm_installed *installed);
 
 /*
  * Whether OpenSM's record of a block is all zeros, as no block of a table is: the block's
@@ -141,11 +141,11 @@ uint64_t lft_records_missing(const osm_subn_t *subn,
 			     const struct lft_records_withheld *ours);
 
 /*
- * Writes a switch's wanted entries: those of `table`, and for PM_LFT_KEEP the held ones.
- * But a held 0 becomes OSM_NO_PATH: it may be of a block that was never acknowledged, and
- * would lead packets to the switch itself.
+ * Writes a switch's wanted entries: those of `table`, and for PM_LFT_KEEP the installed
+ * ones. But an installed 0 becomes OSM_NO_PATH: it may be of a block that was never
+ * acknowledged, and would lead packets to the switch itself.
  */
-void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+void lft_records_wanted(const uint8_t *installed, const uint8_t *table, uint32_t length,
 			uint8_t *wanted);
 
 /* OpenSM's switch with this index in the plan, or NULL. */

@@ -118,7 +118,7 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 
 	leave_out(s, index, smp_fault(outcome));
 	if (s->sets)
-		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
+		pm_mfts_forget_block(s->wire->installed, place.sw, place.block,
 				     place.position);
 	s->silent += outcome == SMP_SILENT && !*silent;
 	*silent |= outcome == SMP_SILENT;
@@ -144,10 +144,10 @@ static bool keep_answer(void *context, const struct smp_answer *answer)
 		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
 	s->done->acked += s->sets && answer->outcome == SMP_ANSWERED;
 	s->done->learned += !s->sets;
-	if (pm_mfts_set_block(s->wire->held, place.sw, place.block, place.position,
+	if (pm_mfts_set_block(s->wire->installed, place.sw, place.block, place.position,
 			      masks)) {
 		leave_out(s, answer->index, "out of memory");
-		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
+		pm_mfts_forget_block(s->wire->installed, place.sw, place.block,
 				     place.position);
 		s->over = true;
 	}

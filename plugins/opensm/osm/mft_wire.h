@@ -24,9 +24,9 @@ struct mft_wire {
 	struct smp_sender *smps;
 	osm_opensm_t *osm;
 	const struct pm_plan *plan;
-	struct pm_mfts *held; /* the record, of plan->topology */
-	const uint32_t *by;   /* [node] search.h's result: directed routes over links in
-				 use, as OpenSM's may have failed since; .. */
+	struct pm_mfts *installed; /* the record, of plan->topology */
+	const uint32_t *by; /* [node] search.h's result: directed routes over links in
+			       use, as OpenSM's may have failed since; .. */
 	uint8_t sm_port; /* .. from this port of the SM's node; 0: the node is a switch */
 	uint8_t *silent; /* [switch] working memory */
 	bool sweeping;	 /* OpenSM's SMPs are on the wire, too */

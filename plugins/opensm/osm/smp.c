@@ -826,18 +826,18 @@ static bool clock_wait_until_done(const struct run *run, double end)
 static bool wait_for_answer(const struct run *run)
 {
 	double left = run->batch->total_ms + SLACK_MS, start;
-	double held = 0;
+	double queued = 0;
 	bool any = false;
 
 	while (!any && left > 0 && num_out(run->smps) && !osm_exit_flag) {
 		start = clock_ms();
 		any = clock_wait_until_done(run, start + SLICE_MS);
-		if (!any && held < SMP_QUEUED_MS && any_queued(run))
-			held += clock_ms() - start;
+		if (!any && queued < SMP_QUEUED_MS && any_queued(run))
+			queued += clock_ms() - start;
 		else
 			left -= clock_ms() - start;
 	}
-	run->count->held_ms += held;
+	run->count->queued_ms += queued;
 	return any;
 }
 

@@ -122,7 +122,7 @@ struct smp_batch {
 
 struct smp_count {
 	uint32_t sent, silent, refused, different;
-	double held_ms; /* time in OpenSM's queue, without any answer */
+	double queued_ms; /* time in OpenSM's queue, without any answer */
 };
 
 /* An LFT block with one of the plugin's Sets out. */

@@ -402,7 +402,7 @@ static int write_both(const struct subject *subject, struct state *before,
 	const struct pm_plan *plan = subject->plan;
 	struct pm_routes *routes = NULL;
 	struct pm_error err;
-	uint8_t *held;
+	uint8_t *installed;
 	size_t stride;
 	int status = EXIT_FINE;
 
@@ -411,17 +411,17 @@ static int write_both(const struct subject *subject, struct state *before,
 		return cli_refuse(&err);
 	}
 	stride = pm_routes_stride(routes);
-	held = pm_xarray(plan->topology->num_switches, stride);
+	installed = pm_xarray(plan->topology->num_switches, stride);
 	route_state(before, routes, subject);
 	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
-		memcpy(held + i * stride, pm_routes_table(routes, i), stride);
+		memcpy(installed + i * stride, pm_routes_table(routes, i), stride);
 	route_state(after, routes, subject);
-	count_changes(after, held);
+	count_changes(after, installed);
 	if (request->output.json)
 		status = print_table(before, after, subject, json_incref(multicast));
 	else if (!request->output.quiet)
 		print_loads(before, after, subject, multicast);
-	free(held);
+	free(installed);
 	json_decref(multicast);
 	pm_routes_free(routes);
 	return status;

@@ -150,7 +150,7 @@ int pm_lft_trace_print(FILE *out, const void *file)
 /* ---- Reading ---- */
 
 /* A block of a table, until the tables' length is known. */
-struct held {
+struct installed {
 	uint32_t sw, block;
 	uint8_t entries[BLOCK];
 };
@@ -159,15 +159,15 @@ struct reader {
 	struct pm_lexer lexer;
 	const struct pm_fabric *fabric;
 	struct pm_lft_trace *trace;
-	struct held *held;
-	uint32_t num_held, held_room;
+	struct installed *installed;
+	uint32_t num_installed, installed_room;
 	uint32_t top;	     /* the highest block read */
 	uint32_t set_line;   /* line of the last Set */
 	struct pm_pool pool; /* of the following arrays */
 	struct pm_port_key *keys;
 	uint32_t num_keys;
 	uint32_t *lid_line;    /* [LID] line that gives it; 0: none yet */
-	uint32_t *block_line;  /* [switch][BLOCKS] line with the held block */
+	uint32_t *block_line;  /* [switch][BLOCKS] line with the installed block */
 	uint32_t *failed_line; /* [port] */
 	uint32_t *active_line; /* [port] */
 	uint32_t *reset_line;  /* [switch] */
@@ -270,45 +270,47 @@ static bool take_entries(struct pm_text *rest, uint8_t *entries)
 
 /* Reads GUID BLOCK ENTRIES, and nothing more. */
 static int take_block(struct reader *r, struct pm_text rest, const char *form,
-		      struct held *held)
+		      struct installed *installed)
 {
 	uint64_t guid, block;
 
 	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, BLOCKS - 1, &block) ||
-	    !take_entries(&rest, held->entries) || !is_line_end(rest))
+	    !take_entries(&rest, installed->entries) || !is_line_end(rest))
 		return bad_row(r, form);
-	if (find_traced_switch(r, guid, &held->sw))
+	if (find_traced_switch(r, guid, &installed->sw))
 		return r->lexer.bad;
-	held->block = (uint32_t)block;
+	installed->block = (uint32_t)block;
 	for (uint32_t i = 0; i < BLOCK; i++)
-		if (held->entries[i] != PM_LFT_KEEP &&
-		    held->entries[i] > r->fabric->nodes[held->sw].num_ports)
+		if (installed->entries[i] != PM_LFT_KEEP &&
+		    installed->entries[i] > r->fabric->nodes[installed->sw].num_ports)
 			return pm_lexer_fail(
 				&r->lexer,
 				"port %u of \"%s\", which has %u: of another fabric?",
-				held->entries[i], pm_fabric_label(r->fabric, held->sw),
-				r->fabric->nodes[held->sw].num_ports);
-	raise_top(r, held->block);
+				installed->entries[i],
+				pm_fabric_label(r->fabric, installed->sw),
+				r->fabric->nodes[installed->sw].num_ports);
+	raise_top(r, installed->block);
 	return 0;
 }
 
 static int take_table(struct reader *r, struct pm_text rest)
 {
-	struct held held;
-	int rc = take_block(r, rest, "table GUID BLOCK ENTRIES", &held);
+	struct installed installed;
+	int rc = take_block(r, rest, "table GUID BLOCK ENTRIES", &installed);
 	uint32_t *line;
 
 	if (rc)
 		return rc;
-	line = &r->block_line[(size_t)held.sw * BLOCKS + held.block];
+	line = &r->block_line[(size_t)installed.sw * BLOCKS + installed.block];
 	if (*line)
 		return pm_lexer_fail(&r->lexer, "this block is held in line %u already",
 				     *line);
 	*line = r->lexer.line;
-	r->has_table[held.sw] = true;
-	pm_xgrow(&r->held, &r->held_room, r->num_held + 1, sizeof(*r->held));
-	r->held[r->num_held++] = held;
+	r->has_table[installed.sw] = true;
+	pm_xgrow(&r->installed, &r->installed_room, r->num_installed + 1,
+		 sizeof(*r->installed));
+	r->installed[r->num_installed++] = installed;
 	return 0;
 }
 
@@ -431,20 +433,20 @@ static int take_set(struct reader *r, struct pm_text rest)
 {
 	static const char form[] = "set SENT ARRIVED ACKED GUID BLOCK ENTRIES";
 	struct pm_lft_trace_set set;
-	struct held held;
+	struct installed installed;
 	int rc;
 
 	if (!pm_text_take_number(&rest, 10, MAX_NS, &set.sent) ||
 	    !take_time(&rest, &set.arrived) || !take_time(&rest, &set.acked))
 		return bad_row(r, form);
-	rc = take_block(r, rest, form, &held);
+	rc = take_block(r, rest, form, &installed);
 	if (!rc)
 		rc = check_times(r, &set);
 	if (rc)
 		return rc;
-	set.sw = held.sw;
-	set.block = held.block;
-	add_set(r->trace, &set, held.entries);
+	set.sw = installed.sw;
+	set.block = installed.block;
+	add_set(r->trace, &set, installed.entries);
 	r->set_line = r->lexer.line;
 	return 0;
 }
@@ -532,10 +534,10 @@ static void make_tables(struct reader *r)
 	size = (size_t)r->fabric->num_switches * trace->length;
 	trace->tables = pm_xarray(size, 1);
 	memset(trace->tables, PM_LFT_KEEP, size);
-	for (uint32_t i = 0; i < r->num_held; i++)
-		memcpy(trace->tables + (size_t)r->held[i].sw * trace->length +
-			       (size_t)r->held[i].block * BLOCK,
-		       r->held[i].entries, BLOCK);
+	for (uint32_t i = 0; i < r->num_installed; i++)
+		memcpy(trace->tables + (size_t)r->installed[i].sw * trace->length +
+			       (size_t)r->installed[i].block * BLOCK,
+		       r->installed[i].entries, BLOCK);
 }
 
 static void begin_reading(struct reader *r)
@@ -581,7 +583,7 @@ int pm_lft_trace_parse(const char *text, size_t length, const char *source,
 		make_tables(&r);
 		*trace = r.trace;
 	}
-	free(r.held);
+	free(r.installed);
 	free(r.keys);
 	pm_pool_free(&r.pool);
 	return rc;
