@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 /* Where a switch is: in an island, or among the cores, which are in none. */
-struct place {
+struct seat {
 	const struct pm_generate_island *island;
 	uint32_t leaves, spines; /* the first ones of this island */
 	uint32_t level;
@@ -25,24 +25,23 @@ static uint32_t count_switches(const struct pm_generate_islands *c, uint32_t lev
 	return count;
 }
 
-static struct place find_place(const struct pm_generate_islands *c, uint32_t node)
+static struct seat find_seat(const struct pm_generate_islands *c, uint32_t node)
 {
 	uint32_t leaves = count_switches(c, 0), cores = leaves + count_switches(c, 1);
-	struct place place = {.island = c->island, .spines = leaves};
+	struct seat seat = {.island = c->island, .spines = leaves};
 
 	if (node >= cores)
-		return (struct place){.level = 2, .number = node - cores};
-	place.level = node >= leaves;
-	for (;; place.island++) {
-		uint32_t first = place.level ? place.spines : place.leaves;
-		uint32_t count =
-			place.level ? place.island->spines : place.island->leaves;
+		return (struct seat){.level = 2, .number = node - cores};
+	seat.level = node >= leaves;
+	for (;; seat.island++) {
+		uint32_t first = seat.level ? seat.spines : seat.leaves;
+		uint32_t count = seat.level ? seat.island->spines : seat.island->leaves;
 
-		place.number = node - first;
-		if (place.number < count)
-			return place;
-		place.leaves += place.island->leaves;
-		place.spines += place.island->spines;
+		seat.number = node - first;
+		if (seat.number < count)
+			return seat;
+		seat.leaves += seat.island->leaves;
+		seat.spines += seat.island->spines;
 	}
 }
 
@@ -96,24 +95,24 @@ static int islands_measure(const struct pm_generate *config, struct generate_siz
 
 static uint32_t islands_level(const struct pm_generate *config, uint32_t node)
 {
-	return find_place(&config->islands, node).level;
+	return find_seat(&config->islands, node).level;
 }
 
 static uint32_t islands_hosts(const struct pm_generate *config, uint32_t leaf)
 {
-	return find_place(&config->islands, leaf).island->hosts;
+	return find_seat(&config->islands, leaf).island->hosts;
 }
 
 static uint32_t islands_ports(const struct pm_generate *config, uint32_t node)
 {
 	const struct pm_generate_islands *c = &config->islands;
-	struct place place = find_place(c, node);
+	struct seat seat = find_seat(c, node);
 
-	switch (place.level) {
+	switch (seat.level) {
 	case 0:
-		return place.island->hosts + place.island->spines;
+		return seat.island->hosts + seat.island->spines;
 	case 1:
-		return place.island->leaves + c->uplinks;
+		return seat.island->leaves + c->uplinks;
 	default:
 		return (uint32_t)generate_divide_up(
 			(uint64_t)count_switches(c, 1) * c->uplinks, c->cores);
@@ -125,39 +124,39 @@ static struct generate_end islands_peer(const struct pm_generate *config, uint32
 {
 	const struct pm_generate_islands *c = &config->islands;
 	uint32_t spines = count_switches(c, 0), cores = spines + count_switches(c, 1);
-	struct place place = find_place(c, node);
-	const struct pm_generate_island *island = place.island;
+	struct seat seat = find_seat(c, node);
+	const struct pm_generate_island *island = seat.island;
 	uint32_t link;
 
-	if (place.level == 0)
-		return (struct generate_end){place.spines + port - 1 - island->hosts,
-					     1 + place.number};
-	if (place.level == 1 && port <= island->leaves)
-		return (struct generate_end){place.leaves + port - 1,
-					     1 + island->hosts + place.number};
-	if (place.level == 1) {
+	if (seat.level == 0)
+		return (struct generate_end){seat.spines + port - 1 - island->hosts,
+					     1 + seat.number};
+	if (seat.level == 1 && port <= island->leaves)
+		return (struct generate_end){seat.leaves + port - 1,
+					     1 + island->hosts + seat.number};
+	if (seat.level == 1) {
 		link = (node - spines) * c->uplinks + port - 1 - island->leaves;
 		return (struct generate_end){cores + link % c->cores,
 					     1 + link / c->cores};
 	}
-	link = (port - 1) * c->cores + place.number;
+	link = (port - 1) * c->cores + seat.number;
 	node = spines + link / c->uplinks;
 	if (node >= cores)
 		return (struct generate_end){PM_NONE, 0};
-	place = find_place(c, node);
-	return (struct generate_end){node, 1 + place.island->leaves + link % c->uplinks};
+	seat = find_seat(c, node);
+	return (struct generate_end){node, 1 + seat.island->leaves + link % c->uplinks};
 }
 
 static void islands_print_name(const struct pm_generate *config, uint32_t node,
 			       FILE *file)
 {
 	const struct pm_generate_islands *c = &config->islands;
-	struct place place = find_place(c, node);
+	struct seat seat = find_seat(c, node);
 
-	if (place.level == 1)
+	if (seat.level == 1)
 		fprintf(file, "spine%" PRIu32, node - count_switches(c, 0));
 	else
-		fprintf(file, "core%" PRIu32, place.number);
+		fprintf(file, "core%" PRIu32, seat.number);
 }
 
 const struct generate_shape generate_islands = {

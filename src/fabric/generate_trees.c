@@ -12,7 +12,7 @@
 struct chassis {
 	uint32_t lines, fabrics; /* of each chassis */
 	uint32_t number;
-	uint32_t place; /* lines first, then fabrics */
+	uint32_t module; /* lines first, then fabrics */
 };
 
 static struct chassis find_chassis(const struct pm_generate *config, uint32_t node)
@@ -24,7 +24,7 @@ static struct chassis find_chassis(const struct pm_generate *config, uint32_t no
 		.lines = lines,
 		.fabrics = fabrics,
 		.number = (node - leaves) / (lines + fabrics),
-		.place = (node - leaves) % (lines + fabrics),
+		.module = (node - leaves) % (lines + fabrics),
 	};
 }
 
@@ -69,15 +69,15 @@ static struct generate_end director_peer(const struct pm_generate *config, uint3
 				node / DIRECTOR_HALF,
 			1 + node % DIRECTOR_HALF,
 		};
-	if (c.place >= c.lines) {
-		link = (port - 1) * c.fabrics + c.place - c.lines;
+	if (c.module >= c.lines) {
+		link = (port - 1) * c.fabrics + c.module - c.lines;
 		return (struct generate_end){first + link / DIRECTOR_HALF,
 					     1 + DIRECTOR_HALF + link % DIRECTOR_HALF};
 	}
 	if (port <= DIRECTOR_HALF)
-		return (struct generate_end){DIRECTOR_HALF * c.place + port - 1,
+		return (struct generate_end){DIRECTOR_HALF * c.module + port - 1,
 					     1 + DIRECTOR_HALF + c.number};
-	link = DIRECTOR_HALF * c.place + port - 1 - DIRECTOR_HALF;
+	link = DIRECTOR_HALF * c.module + port - 1 - DIRECTOR_HALF;
 	return (struct generate_end){first + c.lines + link % c.fabrics,
 				     1 + link / c.fabrics};
 }
@@ -87,10 +87,10 @@ static void director_print_name(const struct pm_generate *config, uint32_t node,
 {
 	struct chassis c = find_chassis(config, node);
 
-	if (c.place < c.lines)
-		fprintf(file, "s%" PRIu32 "-line%" PRIu32, c.number, c.place);
+	if (c.module < c.lines)
+		fprintf(file, "s%" PRIu32 "-line%" PRIu32, c.number, c.module);
 	else
-		fprintf(file, "s%" PRIu32 "-fab%" PRIu32, c.number, c.place - c.lines);
+		fprintf(file, "s%" PRIu32 "-fab%" PRIu32, c.number, c.module - c.lines);
 }
 
 static uint32_t director_level(const struct pm_generate *config, uint32_t node)
@@ -100,7 +100,7 @@ static uint32_t director_level(const struct pm_generate *config, uint32_t node)
 	if (node < config->director.leaves)
 		return 0;
 	c = find_chassis(config, node);
-	return c.place < c.lines ? 1 : 2;
+	return c.module < c.lines ? 1 : 2;
 }
 
 const struct generate_shape generate_director = {

@@ -290,9 +290,9 @@ static int compare_paths(const void *a, const void *b)
 
 /* ---- Constraints between blocks ---- */
 
-enum state { WAITING, CALLED, PLACED };
+enum state { WAITING, CALLED, ORDERED };
 
-struct places {
+struct sort {
 	const struct pm_routes *routes;
 	const struct pm_order_block *blocks; /* by paths */
 	uint32_t num;
@@ -303,9 +303,9 @@ struct places {
 	uint32_t num_before, before_room; /* of before, which is not in the pool */
 	uint8_t *state;			  /* [num] enum state */
 	uint32_t *stack, *next;		  /* [num] blocks; the next element of before */
-	uint32_t *order, *rank;		  /* [num] blocks in order; the place of each */
-	uint32_t placed;		  /* blocks in order[] */
-	struct pm_order_block *result;	  /* [num] */
+	uint32_t *order, *position;    /* [num] blocks in order; the position of each */
+	uint32_t ordered;	       /* blocks in order[] */
+	struct pm_order_block *result; /* [num] */
 	uint32_t *queue, *visited, search; /* [switch] room; the search that visited it */
 };
 
@@ -321,26 +321,26 @@ static int compare_index(const void *a, const void *b, void *context)
 }
 
 /* The block in which a switch's entry for the LID changes, or may change; or PM_NONE. */
-static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t lid)
+static uint32_t find_block(const struct sort *sort, uint32_t sw, uint32_t lid)
 {
-	uint32_t number = lid / PM_LFT_BLOCK, low = 0, high = places->num;
+	uint32_t number = lid / PM_LFT_BLOCK, low = 0, high = sort->num;
 	const struct pm_order_block *b;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		b = &places->blocks[places->index[mid]];
+		b = &sort->blocks[sort->index[mid]];
 		if (b->number < number || (b->number == number && b->sw < sw))
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == places->num)
+	if (low == sort->num)
 		return PM_NONE;
-	b = &places->blocks[places->index[low]];
+	b = &sort->blocks[sort->index[low]];
 	return b->number == number && b->sw == sw &&
 			       (b->differ | b->blank) >> lid % PM_LFT_BLOCK & 1
-		       ? places->index[low]
+		       ? sort->index[low]
 		       : PM_NONE;
 }
 
@@ -349,42 +349,41 @@ static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t li
  * with changed entries. A switch without a path keeps its entry, so switches that send to
  * it count instead.
  */
-static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
+static int list_senders(struct sort *sort, uint32_t sw, uint32_t lid)
 {
-	const struct pm_plan *plan = places->routes->plan;
+	const struct pm_plan *plan = sort->routes->plan;
 	uint32_t num = 0;
 
-	places->search++;
-	places->visited[sw] = places->search;
-	places->queue[num++] = sw;
+	sort->search++;
+	sort->visited[sw] = sort->search;
+	sort->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++)
-		pm_for_each_port(port, plan->topology, places->queue[i]) {
+		pm_for_each_port(port, plan->topology, sort->queue[i]) {
 			uint32_t remote = plan->tree.remote[port], block;
 
-			if (remote == PM_NONE ||
-			    places->visited[remote] == places->search ||
+			if (remote == PM_NONE || sort->visited[remote] == sort->search ||
 			    (!i && plan->tree.direction[port] != PM_UP))
 				continue;
-			places->visited[remote] = places->search;
-			block = find_block(places, remote, lid);
+			sort->visited[remote] = sort->search;
+			block = find_block(sort, remote, lid);
 			if (block == PM_NONE) {
-				if (pm_routes_table(places->routes, remote)[lid] ==
+				if (pm_routes_table(sort->routes, remote)[lid] ==
 				    PM_LFT_KEEP)
-					places->queue[num++] = remote;
+					sort->queue[num++] = remote;
 				continue;
 			}
-			if (pm_grow(&places->before, &places->before_room,
-				    places->num_before + 1, sizeof(*places->before)))
+			if (pm_grow(&sort->before, &sort->before_room,
+				    sort->num_before + 1, sizeof(*sort->before)))
 				return -ENOMEM;
-			places->before[places->num_before++] = block;
+			sort->before[sort->num_before++] = block;
 		}
 	return 0;
 }
 
 /* The first block with a changed entry that packets of an entry meet, or PM_NONE. */
-static uint32_t find_met(const struct places *places, uint32_t sw, uint32_t lid)
+static uint32_t find_met(const struct sort *sort, uint32_t sw, uint32_t lid)
 {
-	const struct pm_routes *routes = places->routes;
+	const struct pm_routes *routes = sort->routes;
 	uint32_t block = PM_NONE;
 
 	for (uint32_t hops = 0; hops < routes->num_switches && block == PM_NONE; hops++) {
@@ -396,127 +395,126 @@ static uint32_t find_met(const struct places *places, uint32_t sw, uint32_t lid)
 		sw = route_remote_switch(routes, n->first_port + num);
 		if (sw == PM_NONE)
 			return PM_NONE;
-		block = find_block(places, sw, lid);
+		block = find_block(sort, sw, lid);
 	}
 	return block;
 }
 
-static int list_met(struct places *places, uint32_t sw, uint32_t lid)
+static int list_met(struct sort *sort, uint32_t sw, uint32_t lid)
 {
-	uint32_t block = find_met(places, sw, lid);
+	uint32_t block = find_met(sort, sw, lid);
 
 	if (block == PM_NONE)
 		return 0;
-	if (pm_grow(&places->before, &places->before_room, places->num_before + 1,
-		    sizeof(*places->before)))
+	if (pm_grow(&sort->before, &sort->before_room, sort->num_before + 1,
+		    sizeof(*sort->before)))
 		return -ENOMEM;
-	places->before[places->num_before++] = block;
+	sort->before[sort->num_before++] = block;
 	return 0;
 }
 
-static int list_before(struct places *places)
+static int list_before(struct sort *sort)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < places->num; i++) {
-		const struct pm_order_block *b = &places->blocks[i];
+	for (uint32_t i = 0; i < sort->num; i++) {
+		const struct pm_order_block *b = &sort->blocks[i];
 		uint32_t lid = b->number * PM_LFT_BLOCK;
 
-		places->first[i] = places->num_before;
+		sort->first[i] = sort->num_before;
 		for (uint64_t bits = b->turn; bits && !rc; bits &= bits - 1)
-			rc = list_senders(places, b->sw,
+			rc = list_senders(sort, b->sw,
 					  lid + (uint32_t)__builtin_ctzll(bits));
 		for (uint64_t bits = b->detour; bits && !rc; bits &= bits - 1)
-			rc = list_met(places, b->sw,
-				      lid + (uint32_t)__builtin_ctzll(bits));
+			rc = list_met(sort, b->sw, lid + (uint32_t)__builtin_ctzll(bits));
 	}
-	places->first[places->num] = places->num_before;
+	sort->first[sort->num] = sort->num_before;
 	return rc;
 }
 
 /* Places a block behind those that must precede it; returns how many could not. */
-static uint32_t place(struct places *places, uint32_t block)
+static uint32_t order_block(struct sort *sort, uint32_t block)
 {
 	uint32_t depth = 0, forced = 0;
 
-	places->state[block] = CALLED;
-	places->next[block] = places->first[block];
-	places->stack[depth++] = block;
+	sort->state[block] = CALLED;
+	sort->next[block] = sort->first[block];
+	sort->stack[depth++] = block;
 	while (depth) {
-		uint32_t top = places->stack[depth - 1], other;
+		uint32_t top = sort->stack[depth - 1], other;
 
-		if (places->next[top] == places->first[top + 1]) {
-			places->state[top] = PLACED;
-			places->rank[top] = places->placed;
-			places->order[places->placed++] = top;
+		if (sort->next[top] == sort->first[top + 1]) {
+			sort->state[top] = ORDERED;
+			sort->position[top] = sort->ordered;
+			sort->order[sort->ordered++] = top;
 			depth--;
 			continue;
 		}
-		other = places->before[places->next[top]++];
-		forced += places->state[other] == CALLED;
-		if (places->state[other] != WAITING)
+		other = sort->before[sort->next[top]++];
+		forced += sort->state[other] == CALLED;
+		if (sort->state[other] != WAITING)
 			continue;
-		places->state[other] = CALLED;
-		places->next[other] = places->first[other];
-		places->stack[depth++] = other;
+		sort->state[other] = CALLED;
+		sort->next[other] = sort->first[other];
+		sort->stack[depth++] = other;
 	}
 	return forced;
 }
 
 /* Lists the blocks in their new order, and what each waits for, by the new numbers. */
-static int list_result(struct places *places, struct pm_order_waits *waits)
+static int list_result(struct sort *sort, struct pm_order_waits *waits)
 {
 	uint32_t num = 0;
 
-	waits->first = pm_array(places->num + 1u, sizeof(*waits->first));
-	waits->before = pm_array(places->num_before, sizeof(*waits->before));
+	waits->first = pm_array(sort->num + 1u, sizeof(*waits->first));
+	waits->before = pm_array(sort->num_before, sizeof(*waits->before));
 	if (!waits->first || !waits->before)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < places->num; i++) {
-		uint32_t block = places->order[i];
+	for (uint32_t i = 0; i < sort->num; i++) {
+		uint32_t block = sort->order[i];
 
-		places->result[i] = places->blocks[block];
-		for (uint32_t k = places->first[block]; k < places->first[block + 1]; k++)
-			waits->before[num++] = places->rank[places->before[k]];
+		sort->result[i] = sort->blocks[block];
+		for (uint32_t k = sort->first[block]; k < sort->first[block + 1]; k++)
+			waits->before[num++] = sort->position[sort->before[k]];
 		waits->first[i + 1] = num;
 	}
 	return 0;
 }
 
 /* Places the first `wanted` blocks, and those that these wait for. */
-static int place_all(struct places *places, uint32_t wanted, struct pm_order_waits *waits)
+static int order_all(struct sort *sort, uint32_t wanted, struct pm_order_waits *waits)
 {
-	struct pm_pool *pool = &places->pool;
-	uint32_t num = places->num, switches = places->routes->num_switches;
+	struct pm_pool *pool = &sort->pool;
+	uint32_t num = sort->num, switches = sort->routes->num_switches;
 
-	places->index = pm_pool_array(pool, num, sizeof(uint32_t));
-	places->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
-	places->state = pm_pool_array(pool, num, 1);
-	places->stack = pm_pool_array(pool, num, sizeof(uint32_t));
-	places->next = pm_pool_array(pool, num, sizeof(uint32_t));
-	places->order = pm_pool_array(pool, num, sizeof(uint32_t));
-	places->rank = pm_pool_array(pool, num, sizeof(uint32_t));
-	places->result = pm_pool_array(pool, num, sizeof(*places->result));
-	places->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
-	places->visited = pm_pool_array(pool, switches, sizeof(uint32_t));
+	sort->index = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
+	sort->state = pm_pool_array(pool, num, 1);
+	sort->stack = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->next = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->order = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->position = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->result = pm_pool_array(pool, num, sizeof(*sort->result));
+	sort->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
+	sort->visited = pm_pool_array(pool, switches, sizeof(uint32_t));
 	if (pm_pool_check(pool, NULL))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++)
-		places->index[i] = i;
-	qsort_r(places->index, num, sizeof(*places->index), compare_index,
-		(void *)places->blocks);
-	if (list_before(places))
+		sort->index[i] = i;
+	qsort_r(sort->index, num, sizeof(*sort->index), compare_index,
+		(void *)sort->blocks);
+	if (list_before(sort))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < wanted; i++)
-		if (places->state[i] == WAITING)
-			waits->forced += place(places, i);
+		if (sort->state[i] == WAITING)
+			waits->forced += order_block(sort, i);
 	return 0;
 }
 
-static void places_free(struct places *places)
+static void sort_free(struct sort *sort)
 {
-	pm_pool_free(&places->pool);
-	free(places->before);
+	pm_pool_free(&sort->pool);
+	free(sort->before);
 }
 
 /* ---- All of it ---- */
@@ -581,7 +579,7 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits)
 {
-	struct places places = {.routes = routes, .blocks = blocks, .num = num};
+	struct sort sort = {.routes = routes, .blocks = blocks, .num = num};
 	int rc = count_all_paths(routes, usable, NULL, blocks, num);
 
 	*waits = (struct pm_order_waits){0};
@@ -592,14 +590,14 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 	qsort(blocks, num, sizeof(*blocks), compare_paths);
 	if (!has_waits(blocks, num))
 		return 0;
-	rc = place_all(&places, num, waits);
+	rc = order_all(&sort, num, waits);
 	if (!rc)
-		rc = list_result(&places, waits);
+		rc = list_result(&sort, waits);
 	if (rc)
 		pm_order_free(waits);
 	else
-		memcpy(blocks, places.result, num * sizeof(*blocks));
-	places_free(&places);
+		memcpy(blocks, sort.result, num * sizeof(*blocks));
+	sort_free(&sort);
 	return rc;
 }
 
@@ -659,7 +657,7 @@ int pm_order_count_restoring(const struct pm_routes *routes, const uint8_t *usab
 			     const uint64_t *used, struct pm_order_block *blocks,
 			     uint32_t num, uint32_t *restoring)
 {
-	struct places places = {.routes = routes, .blocks = blocks, .num = num};
+	struct sort sort = {.routes = routes, .blocks = blocks, .num = num};
 	struct pm_order_waits waits = {0};
 	int rc = count_all_paths(routes, usable, used, blocks, num);
 
@@ -671,10 +669,10 @@ int pm_order_count_restoring(const struct pm_routes *routes, const uint8_t *usab
 	if (*restoring == num || !has_waits(blocks, *restoring))
 		return 0;
 	/* Those that the first ones wait for come before them. */
-	rc = place_all(&places, *restoring, &waits);
+	rc = order_all(&sort, *restoring, &waits);
 	if (!rc)
-		*restoring = places.placed;
-	places_free(&places);
+		*restoring = sort.ordered;
+	sort_free(&sort);
 	return rc;
 }
 

@@ -54,7 +54,7 @@ static void free_candidate(struct candidate *candidate)
 		pm_plan_free(candidate->file[file].plan);
 		free(candidate->file[file].text);
 	}
-	free(candidate->place);
+	free(candidate->folder);
 }
 
 void candidates_free(struct candidates *found)
@@ -66,13 +66,13 @@ void candidates_free(struct candidates *found)
 }
 
 /* Reads a file; -ENOMEM. Any other failure is stored. */
-static int read_file(const char *cache, const char *place, enum kept_file which,
+static int read_file(const char *cache, const char *folder, enum kept_file which,
 		     struct candidate_file *file)
 {
 	struct stat status;
 	char *path;
 
-	if (asprintf(&path, "%s%s", place, kept_name[which]) < 0)
+	if (asprintf(&path, "%s%s", folder, kept_name[which]) < 0)
 		return -ENOMEM;
 	file->rc = pm_trusted_folder(cache, &file->why);
 	if (!file->rc)
@@ -94,8 +94,9 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 	char *path;
 	bool has;
 
-	if (pm_trusted_folder(cache, NULL) || pm_trusted_folder(candidate->place, NULL) ||
-	    asprintf(&path, "%s%s", candidate->place, kept_name[KEPT_PLAN]) < 0)
+	if (pm_trusted_folder(cache, NULL) ||
+	    pm_trusted_folder(candidate->folder, NULL) ||
+	    asprintf(&path, "%s%s", candidate->folder, kept_name[KEPT_PLAN]) < 0)
 		return false;
 	has = !stat(path, &st);
 	free(path);
@@ -105,21 +106,21 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 }
 
 /* Adds the plan at a path, which is taken over; NULL: out of memory. -ENOMEM. */
-static int add_candidate(const char *cache, char *place, bool ours,
+static int add_candidate(const char *cache, char *folder, bool ours,
 			 struct candidates *found)
 {
-	struct candidate candidate = {.place = place, .ours = ours};
+	struct candidate candidate = {.folder = folder, .ours = ours};
 	struct candidate *list;
-	int rc = place ? 0 : -ENOMEM;
+	int rc = folder ? 0 : -ENOMEM;
 
 	if (rc)
 		return rc;
 	if (!has_plan(cache, &candidate) && !ours) {
-		free(place);
+		free(folder);
 		return 0;
 	}
 	for (enum kept_file file = 0; file < KEPT_FILES && !rc; file++)
-		rc = read_file(cache, place, file, &candidate.file[file]);
+		rc = read_file(cache, folder, file, &candidate.file[file]);
 	list = rc ? NULL : realloc(found->list, (found->num + 1) * sizeof(*list));
 	if (!list) {
 		free_candidate(&candidate);
@@ -140,9 +141,9 @@ static int is_folder(const struct dirent *entry)
 
 static char *name_folder(const char *cache, const char *name)
 {
-	char *place;
+	char *folder;
 
-	return asprintf(&place, "%s%s/", cache, name) < 0 ? NULL : place;
+	return asprintf(&folder, "%s%s/", cache, name) < 0 ? NULL : folder;
 }
 
 /*
@@ -156,12 +157,12 @@ static int add_folders(const char *cache, const char *ours, struct candidates *f
 	int rc = num < 0 && errno == ENOMEM ? -ENOMEM : 0;
 
 	for (int i = 0; i < num; i++) {
-		char *place = rc ? NULL : name_folder(cache, folders[i]->d_name);
+		char *folder = rc ? NULL : name_folder(cache, folders[i]->d_name);
 
-		if (place && !strcmp(place, ours))
-			free(place);
+		if (folder && !strcmp(folder, ours))
+			free(folder);
 		else if (!rc)
-			rc = add_candidate(cache, place, false, found);
+			rc = add_candidate(cache, folder, false, found);
 		free(folders[i]);
 	}
 	free(folders);
@@ -194,11 +195,11 @@ static bool fits(const struct candidate *candidate, enum kept_file which,
 		return false;
 	if (file->plan->lmc != lmc)
 		file->rc = pm_error_set(&file->why, -EBADMSG, "%s%s: made for LMC %u",
-					candidate->place, name, file->plan->lmc);
+					candidate->folder, name, file->plan->lmc);
 	else if (!fabric->num_switches || !pm_plan_fits(file->plan, fabric))
 		file->rc = pm_error_set(&file->why, -EBADMSG,
 					"%s%s: it is the plan of another fabric",
-					candidate->place, name);
+					candidate->folder, name);
 	return !file->rc;
 }
 

@@ -53,7 +53,7 @@ struct candidate_file {
 };
 
 struct candidate {
-	char *place; /* the path of its folder, with its slash */
+	char *folder; /* its path, with a slash at its end */
 	bool ours;
 	struct timespec written; /* of the plan */
 	struct candidate_file file[KEPT_FILES];

@@ -39,7 +39,7 @@ struct content {
 	struct pm_error bad;	      /* why the file is to be renamed, unless it is "" */
 };
 
-/* A place is the path of a folder, with a slash at its end. */
+/* A folder is its path, with a slash at its end. */
 struct store {
 	osm_log_t *log;
 	struct worker *writer;
@@ -50,7 +50,7 @@ struct store {
 	struct clock_signal signal; /* a read or a write has ended */
 	/* under its lock, which is never held during a file operation: */
 	uint64_t guid;	   /* 0: not known yet */
-	char *place;	   /* of our files; NULL: unknown; never changes */
+	char *folder;	   /* of our files; NULL: unknown; never changes */
 	bool open;	   /* the folder exists, and we have locked it */
 	uint64_t openings; /* see store_openings */
 	bool has_plan;	   /* as by store_has_plan */
@@ -62,10 +62,10 @@ struct store {
 
 	struct content content[KEPT_FILES];
 	uint64_t puts, failed; /* writes requested; those before which one failed */
-	char *taken_over;      /* place of a plan that is now ours, or NULL */
+	char *taken_over;      /* folder of a plan that is now ours, or NULL */
 	char *source;	       /* the same until store_take_source is called */
 	struct candidate_stamp used[KEPT_FILES]; /* its files that were read and used */
-	char *emptied; /* place to empty when our files are written, or NULL */
+	char *emptied; /* folder to empty when our files are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* the fault logged last; "": none */
 	/* of the writer: */
@@ -83,21 +83,22 @@ static void unlock_mutex(struct store *store)
 	pthread_mutex_unlock(&store->signal.lock);
 }
 
-static char *join_path(const char *place, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
 	char *path;
 
-	return asprintf(&path, "%s%s", place, name) < 0 ? NULL : path;
+	return asprintf(&path, "%s%s", folder, name) < 0 ? NULL : path;
 }
 
 /* ---- Locks ---- */
 
 /* Checks the cache folder and a fabric's folder in it. */
-static int check_place(const struct store *store, const char *place, struct pm_error *err)
+static int check_folder(const struct store *store, const char *folder,
+			struct pm_error *err)
 {
 	int rc = pm_trusted_folder(store->cache, err);
 
-	return rc ? rc : pm_trusted_folder(place, err);
+	return rc ? rc : pm_trusted_folder(folder, err);
 }
 
 /*
@@ -142,12 +143,12 @@ static int try_lock(int fd)
 }
 
 /*
- * Locks a place; *fd is -1 if no lock is possible, for example on a read-only disk.
+ * Locks a folder; *fd is -1 if no lock is possible, for example on a read-only disk.
  * -EWOULDBLOCK: it is in use. -ENOMEM.
  */
-static int lock_place(const char *place, int *fd)
+static int lock_folder(const char *folder, int *fd)
 {
-	char *path = join_path(place, "lock");
+	char *path = join_path(folder, "lock");
 	int rc = 0;
 
 	*fd = -1;
@@ -209,7 +210,7 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 /* usable: the folder is ours, though another process may have locked it. */
 static void set_open(struct store *store, bool open, bool usable)
 {
-	char *plan = usable ? join_path(store->place, kept_name[KEPT_PLAN]) : NULL;
+	char *plan = usable ? join_path(store->folder, kept_name[KEPT_PLAN]) : NULL;
 	bool has_plan = plan && !access(plan, F_OK);
 
 	free(plan);
@@ -221,9 +222,9 @@ static void set_open(struct store *store, bool open, bool usable)
 }
 
 /* Makes a folder with mode 0755, whatever the umask. */
-static int make_place(const char *place)
+static int make_folder(const char *folder)
 {
-	return mkdir(place, 0755) ? -1 : chmod(place, 0755);
+	return mkdir(folder, 0755) ? -1 : chmod(folder, 0755);
 }
 
 /* Makes and locks the folder. -errno. */
@@ -231,7 +232,7 @@ static int open_folder(struct store *store, struct pm_error *err)
 {
 	int rc;
 
-	rc = check_place(store, store->place, err);
+	rc = check_folder(store, store->folder, err);
 	if (rc && rc != -ENOENT) {
 		unlock(&store->lock);
 		set_open(store, false, false);
@@ -241,13 +242,13 @@ static int open_folder(struct store *store, struct pm_error *err)
 		return 0;
 	unlock(&store->lock); /* the folder was removed */
 	err->text[0] = '\0';
-	if (rc && make_place(store->place))
-		return pm_error_set(err, -errno, "%s: %m", store->place);
-	rc = lock_place(store->place, &store->lock);
+	if (rc && make_folder(store->folder))
+		return pm_error_set(err, -errno, "%s: %m", store->folder);
+	rc = lock_folder(store->folder, &store->lock);
 	set_open(store, !rc, true);
 	if (rc == -ENOMEM)
 		return pm_error_no_memory(err);
-	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->place)
+	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->folder)
 		  : 0;
 }
 
@@ -258,12 +259,12 @@ bool store_open(struct store *store, uint64_t port_guid)
 	bool first, idle, known;
 
 	lock_mutex(store);
-	first = !store->place;
-	if (first && asprintf(&store->place, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/",
+	first = !store->folder;
+	if (first && asprintf(&store->folder, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/",
 			      store->cache, port_guid) < 0)
-		store->place = NULL;
+		store->folder = NULL;
 	store->guid = port_guid;
-	known = store->place != NULL;
+	known = store->folder != NULL;
 	idle = store->open && !is_any_pending(store);
 	old = store->found; /* of an earlier sweep */
 	store->found = (struct candidates){0};
@@ -279,31 +280,31 @@ bool store_open(struct store *store, uint64_t port_guid)
 }
 
 /* Our folder if it is open; the path never changes. */
-static const char *our_place(struct store *store)
+static const char *our_folder(struct store *store)
 {
-	const char *place;
+	const char *folder;
 
 	lock_mutex(store);
-	place = store->open ? store->place : NULL;
+	folder = store->open ? store->folder : NULL;
 	unlock_mutex(store);
-	return place;
+	return folder;
 }
 
 char *store_path(struct store *store, const char *name)
 {
-	const char *place = our_place(store);
+	const char *folder = our_folder(store);
 
-	return place ? join_path(place, name) : NULL;
+	return folder ? join_path(folder, name) : NULL;
 }
 
 char *store_path_read(struct store *store, const char *name)
 {
-	const char *place;
+	const char *folder;
 
 	lock_mutex(store);
-	place = store->place;
+	folder = store->folder;
 	unlock_mutex(store);
-	return place ? join_path(place, name) : NULL;
+	return folder ? join_path(folder, name) : NULL;
 }
 
 uint64_t store_openings(struct store *store)
@@ -407,7 +408,7 @@ static void poll_store(struct store *store)
 	unlock_mutex(store);
 	if (!wanted)
 		return;
-	rc = candidates_read(store->cache, store->place, &found);
+	rc = candidates_read(store->cache, store->folder, &found);
 	lock_mutex(store);
 	old = store->found;
 	store->found = found;
@@ -453,7 +454,7 @@ static void load_holds(const struct store *store, struct candidate *from,
 	if (holds->rc || !request->damping ||
 	    pm_damping_next(request->damping, request->now_ms, &none, &link))
 		return;
-	path = join_path(from->place, kept_name[KEPT_HOLDS]);
+	path = join_path(from->folder, kept_name[KEPT_HOLDS]);
 	holds->rc = path ? pm_damping_file_parse(holds->text, holds->length, path, &clock,
 						 request->damping, &holds->why)
 			 : pm_error_no_memory(&holds->why);
@@ -489,24 +490,24 @@ static void judge_all(struct store *store, struct candidate *ours)
 	if (plan->rc && !drifting->rc)
 		drifting->rc = pm_error_set(&drifting->why, -EBADMSG,
 					    "%s%s: the plan beside it is not used",
-					    ours->place, kept_name[KEPT_DRIFTING]);
+					    ours->folder, kept_name[KEPT_DRIFTING]);
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		judge(store, ours, file);
 }
 
-/* Makes another place's plan ours. */
+/* Makes another folder's plan ours. */
 static void take_over(struct store *store, struct candidate *from)
 {
 	char *old;
 
-	log_line(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
+	log_line(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->folder,
 		 kept_name[KEPT_PLAN]);
 	lock_mutex(store);
 	free(store->source);
-	store->source = strdup(from->place);
+	store->source = strdup(from->folder);
 	old = store->taken_over;
-	store->taken_over = from->place;
-	from->place = old;
+	store->taken_over = from->folder;
+	from->folder = old;
 	memset(store->used, 0, sizeof(store->used));
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		if (!from->file[file].rc)
@@ -633,7 +634,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 			const char *why, struct pm_error *err)
 {
 	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
-	char *path = join_path(store->place, kept_name[file]);
+	char *path = join_path(store->folder, kept_name[file]);
 	char *aside = path ? name_aside(path, word) : NULL;
 	int rc = 0;
 
@@ -677,9 +678,9 @@ static int is_aside(const struct dirent *entry)
 
 uint32_t store_count_aside(struct store *store)
 {
-	const char *place = our_place(store);
+	const char *folder = our_folder(store);
 	struct dirent **found = NULL;
-	int num = place ? scandir(place, &found, is_aside, alphasort) : 0;
+	int num = folder ? scandir(folder, &found, is_aside, alphasort) : 0;
 
 	for (int i = 0; found && i < num; i++)
 		free(found[i]);
@@ -716,22 +717,22 @@ void store_note_master(struct store *store, uint64_t port_guid)
 	store->master = port_guid;
 }
 
-/* Whether a place is that of the former master, while this OpenSM was a standby. */
-static bool is_of_master(const struct store *store, const char *place)
+/* Whether a folder is that of the former master, while this OpenSM was a standby. */
+static bool is_of_master(const struct store *store, const char *folder)
 {
 	char name[sizeof(CANDIDATES_PREFIX) + 20];
-	size_t length = strlen(place);
+	size_t length = strlen(folder);
 	int size = snprintf(name, sizeof(name), CANDIDATES_PREFIX "%016" PRIx64 "/",
 			    store->master);
 
 	return store->master && length >= (size_t)size &&
-	       !strcmp(place + length - (size_t)size, name);
+	       !strcmp(folder + length - (size_t)size, name);
 }
 
 /* Has the folder of a taken-over plan emptied, if it is unused and ours had no plan. */
 static void note_taken_over(struct store *store)
 {
-	char *from, *path = join_path(store->place, kept_name[KEPT_PLAN]);
+	char *from, *path = join_path(store->folder, kept_name[KEPT_PLAN]);
 	int lock = -1;
 
 	lock_mutex(store);
@@ -739,7 +740,7 @@ static void note_taken_over(struct store *store)
 	store->taken_over = NULL;
 	unlock_mutex(store);
 	if (from && path && access(path, F_OK) && !is_of_master(store, from) &&
-	    !lock_place(from, &lock)) {
+	    !lock_folder(from, &lock)) {
 		lock_mutex(store);
 		if (!store->emptied) {
 			store->emptied = from;
@@ -763,7 +764,7 @@ static int clear(struct store *store, enum kept_file file, struct content *conte
 		 struct pm_error *err)
 {
 	static const struct candidate_stamp none = {0};
-	char *path = join_path(store->place, kept_name[file]);
+	char *path = join_path(store->folder, kept_name[file]);
 	struct candidate_stamp there = path ? candidate_stamp(path) : none;
 	int rc = 0;
 
@@ -815,7 +816,7 @@ static int clear_bad(struct store *store, enum kept_file file, struct pm_error *
 static int write_taken(struct store *store, struct taken *taken, struct pm_error *err)
 {
 	struct content *content = &taken->content;
-	char *path = join_path(store->place, kept_name[taken->file]);
+	char *path = join_path(store->folder, kept_name[taken->file]);
 	int rc = path ? clear(store, taken->file, content, err) : pm_error_no_memory(err);
 
 	if (rc) {
@@ -859,10 +860,10 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 }
 
 /* Moves a file of the other folder to a name in ours, if that is free. */
-static void take_over_file(struct store *store, const char *place, const char *from,
+static void take_over_file(struct store *store, const char *folder, const char *from,
 			   const char *to)
 {
-	char *theirs = join_path(place, from), *ours = store_path(store, to);
+	char *theirs = join_path(folder, from), *ours = store_path(store, to);
 
 	if (theirs && ours && access(ours, F_OK) && rename(theirs, ours))
 		errno = 0; /* there are none, or they are removed with the others */
@@ -870,7 +871,7 @@ static void take_over_file(struct store *store, const char *place, const char *f
 	free(ours);
 }
 
-/* Whether a file of a taken-over place is another one than was used. */
+/* Whether a file of a taken-over folder is another one than was used. */
 static bool is_unused(struct store *store, const char *path, const char *name)
 {
 	struct candidate_stamp there = candidate_stamp(path), used = there;
@@ -883,10 +884,10 @@ static bool is_unused(struct store *store, const char *path, const char *name)
 	return there.inode && !candidate_stamp_equal(&there, &used);
 }
 
-/* Removes a file of a taken-over place, unless it was not used; logs why it stays. */
-static void remove_taken(struct store *store, const char *place, const char *name)
+/* Removes a file of a taken-over folder, unless it was not used; logs why it stays. */
+static void remove_taken(struct store *store, const char *folder, const char *name)
 {
-	char *path = join_path(place, name);
+	char *path = join_path(folder, name);
 	const char *why = NULL;
 
 	if (path && is_unused(store, path, name))
@@ -902,42 +903,42 @@ static void remove_taken(struct store *store, const char *place, const char *nam
 }
 
 /*
- * Removes the files of a place that was taken over. Plans and holds that were not used
+ * Removes the files of a folder that was taken over. Plans and holds that were not used
  * stay, and so do other files, such as renamed ones.
  */
-static void empty(struct store *store, const char *place)
+static void empty(struct store *store, const char *folder)
 {
 	static const char *const taken[] = {
 		"plan",	    "drifting",	  "holds", "state",	     "state.spare",
 		"requests", "control",	  "prom",  "portmajor.prom", "fabric.net",
 		"events",   "events.old", "lock",  "drawing.net"};
 
-	take_over_file(store, place, "events", "events.old"); /* before ours */
-	take_over_file(store, place, "drawing.net", "drawing.net");
+	take_over_file(store, folder, "events", "events.old"); /* before ours */
+	take_over_file(store, folder, "drawing.net", "drawing.net");
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
-		remove_taken(store, place, taken[i]);
-	if (rmdir(place))
+		remove_taken(store, folder, taken[i]);
+	if (rmdir(folder))
 		errno = 0; /* not empty, or no folder */
 }
 
 /* Empties the folder that our plan came from, once our folder has a plan. */
 static void empty_if_due(struct store *store)
 {
-	char *place = NULL;
+	char *folder = NULL;
 	int lock = -1;
 
 	lock_mutex(store);
 	if (store->has_plan && store->emptied && !store->source) {
-		place = store->emptied;
+		folder = store->emptied;
 		lock = store->emptied_lock;
 		store->emptied = NULL;
 		store->emptied_lock = -1;
 	}
 	unlock_mutex(store);
-	if (place)
-		empty(store, place);
+	if (folder)
+		empty(store, folder);
 	unlock(&lock);
-	free(place);
+	free(folder);
 }
 
 /* Whether the folder is known; *puts: the writes requested so far. */
@@ -946,7 +947,7 @@ static bool begin_round(struct store *store, uint64_t *puts)
 	bool known;
 
 	lock_mutex(store);
-	known = store->place != NULL;
+	known = store->folder != NULL;
 	*puts = store->puts;
 	unlock_mutex(store);
 	return known;
@@ -1076,7 +1077,7 @@ static void free_store(struct store *store)
 	free(store->taken_over);
 	free(store->source);
 	free(store->emptied);
-	free(store->place);
+	free(store->folder);
 	free(store->cache);
 	free(store);
 }

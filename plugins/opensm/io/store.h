@@ -142,7 +142,7 @@ uint32_t store_count_aside(struct store *store);
 bool store_has_plan_of(const struct store *store, uint64_t port_guid);
 
 /*
- * The place, with a slash at its end, whose plan was taken over since the last call, or
+ * The folder, with a slash at its end, whose plan was taken over since the last call, or
  * NULL; the caller frees it. Its files stay until this is called. On the writer's thread.
  */
 char *store_take_source(struct store *store);

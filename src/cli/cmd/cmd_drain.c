@@ -80,14 +80,14 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 }
 
 /* The fabric in which parts are looked up, and the one that is drained. */
-struct place {
+struct input {
 	struct pm_fabric *fabric; /* of a netlist, or NULL */
 	struct present present;
 };
 
-static const struct pm_fabric *fabric_of(const struct place *place)
+static const struct pm_fabric *fabric_of(const struct input *input)
 {
-	return place->fabric ? place->fabric : place->present.plan->topology;
+	return input->fabric ? input->fabric : input->present.plan->topology;
 }
 
 /* Whether a port is drained, or is to be. */
@@ -130,15 +130,15 @@ static int add_thing(json_t *parts, const struct pm_drains *drains,
 }
 
 /* Refuses hosts, whose names a plan does not have. */
-static int check_hosts(const struct place *place, const char *text)
+static int check_hosts(const struct input *input, const char *text)
 {
-	const struct pm_fabric *fabric = place->present.fabric;
+	const struct pm_fabric *fabric = input->present.fabric;
 	struct pm_ports things = {0};
 	struct pm_error err;
 	int status = EXIT_FINE;
 
-	if (!place->fabric && fabric &&
-	    !pm_failures_find(fabric, place->present.plan, "drain", text, &things,
+	if (!input->fabric && fabric &&
+	    !pm_failures_find(fabric, input->present.plan, "drain", text, &things,
 			      NULL)) {
 		const struct pm_node *n =
 			&fabric->nodes[fabric->ports[things.list[0]].node];
@@ -152,17 +152,17 @@ static int check_hosts(const struct place *place, const char *text)
 }
 
 static int add_all(json_t *parts, const struct pm_drains *drains,
-		   const struct place *place, char **operands, bool quiet)
+		   const struct input *input, char **operands, bool quiet)
 {
-	const struct pm_fabric *fabric = fabric_of(place);
+	const struct pm_fabric *fabric = fabric_of(input);
 	int status = EXIT_FINE;
 
 	for (; *operands && !status; operands++) {
 		struct pm_ports things = {0};
 
-		status = check_hosts(place, *operands);
+		status = check_hosts(input, *operands);
 		if (!status)
-			status = cli_failures_find(fabric, place->present.plan, "drain",
+			status = cli_failures_find(fabric, input->present.plan, "drain",
 						   *operands, &things);
 		if (!status)
 			status = check_several(fabric, *operands, &things, quiet);
@@ -184,38 +184,38 @@ static bool has_plan(const struct cli_port *port)
 
 /* Makes a plan of the netlist, unless the port's plan is of this fabric. */
 static int open_netlist(const char *path, const struct cli_port *port,
-			struct place *place)
+			struct input *input)
 {
 	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
-	struct present *present = &place->present;
+	struct present *present = &input->present;
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
-	int status = cli_fabric_read(path, &config, &place->fabric);
+	int status = cli_fabric_read(path, &config, &input->fabric);
 
 	if (!status && has_plan(port))
 		status = present_read(port, present);
-	if (status || (present->plan && pm_plan_fits(present->plan, place->fabric)))
+	if (status || (present->plan && pm_plan_fits(present->plan, input->fabric)))
 		return status;
 	present_free(present);
-	if (pm_plan_make(place->fabric, &config.plan, &plan, &err))
+	if (pm_plan_make(input->fabric, &config.plan, &plan, &err))
 		return cli_fail(EXIT_INPUT, "%s: %s", path, err.text);
-	present_of(plan, place->fabric, present);
+	present_of(plan, input->fabric, present);
 	return EXIT_FINE;
 }
 
 /* Opens the plan of a port, or of the netlist; an exit status. */
-static int open_place(const struct request *request, const struct cli_port *port,
-		      struct place *place)
+static int open_input(const struct request *request, const struct cli_port *port,
+		      struct input *input)
 {
-	*place = (struct place){.fabric = NULL};
-	return request->netlist ? open_netlist(request->netlist, port, place)
-				: present_read(port, &place->present);
+	*input = (struct input){.fabric = NULL};
+	return request->netlist ? open_netlist(request->netlist, port, input)
+				: present_read(port, &input->present);
 }
 
-static void close_place(struct place *place)
+static void close_input(struct input *input)
 {
-	present_free(&place->present);
-	pm_fabric_free(place->fabric);
+	present_free(&input->present);
+	pm_fabric_free(input->fabric);
 }
 
 /* Takes over the outcome of a port; those of ports of one fabric are alike. */
@@ -231,17 +231,17 @@ static void note_outcome(struct outcome *outcome, struct outcome *more, bool tel
 }
 
 /* Finds the effects of new drains, and if they are allowed. */
-static int judge(const struct place *place, struct pm_drains *before,
+static int judge(const struct input *input, struct pm_drains *before,
 		 struct pm_drains *after, const struct request *request,
 		 struct outcome *outcome)
 {
 	struct drain_effect effect;
 	struct outcome more = {.new = json_array()};
 
-	if (drain_effect_find(&place->present, before, after, &effect, NULL))
+	if (drain_effect_find(&input->present, before, after, &effect, NULL))
 		pm_no_memory();
-	more.text = drain_effect_text(place->present.plan, &effect);
-	more.effect = drain_effect_describe(place->present.plan, &effect);
+	more.text = drain_effect_text(input->present.plan, &effect);
+	more.effect = drain_effect_describe(input->present.plan, &effect);
 	more.refusal = drain_effect_refusal(&effect);
 	for (uint32_t i = before->num; i < after->num; i++)
 		json_array_append_new(more.new, cli_port_part(after->list[i].guid,
@@ -259,7 +259,7 @@ static int judge(const struct place *place, struct pm_drains *before,
 }
 
 /* Makes the request to one port, and finds what it would do. */
-static int prepare_port(struct cli_port *port, const struct place *place, json_t *parts,
+static int prepare_port(struct cli_port *port, const struct input *input, json_t *parts,
 			const struct request *request, struct outcome *outcome)
 {
 	const struct pm_request_facts none = {.now = 0};
@@ -280,19 +280,19 @@ static int prepare_port(struct cli_port *port, const struct place *place, json_t
 		status = cli_refuse(&err);
 	else if (after.drains.num > port->kept.drains.num)
 		status =
-			judge(place, &port->kept.drains, &after.drains, request, outcome);
+			judge(input, &port->kept.drains, &after.drains, request, outcome);
 	pm_requests_free(&after);
 	return status;
 }
 
-static bool knows_all(const struct place *place, char **operands)
+static bool knows_all(const struct input *input, char **operands)
 {
 	int rc = 0;
 
 	for (; !rc && *operands; operands++) {
 		struct pm_ports things = {0};
 
-		rc = pm_failures_find(fabric_of(place), place->present.plan, "drain",
+		rc = pm_failures_find(fabric_of(input), input->present.plan, "drain",
 				      *operands, &things, NULL);
 		free(things.list);
 	}
@@ -330,20 +330,20 @@ static bool has_parts(const struct cli_port *port, const json_t *parts)
 static int drain_at(struct cli_port *port, const struct request *request, char **operands,
 		    bool anyway, struct outcome *outcome, bool *asks)
 {
-	struct place place;
+	struct input input;
 	json_t *parts = json_array();
-	int status = open_place(request, port, &place);
-	bool knows = !status && (anyway || knows_all(&place, operands));
+	int status = open_input(request, port, &input);
+	bool knows = !status && (anyway || knows_all(&input, operands));
 
 	if (knows)
-		status = add_all(parts, &port->kept.drains, &place, operands,
+		status = add_all(parts, &port->kept.drains, &input, operands,
 				 request->output.quiet);
 	knows = knows && (anyway || !request->netlist || has_parts(port, parts));
 	if (!status && knows)
-		status = prepare_port(port, &place, json_incref(parts), request, outcome);
+		status = prepare_port(port, &input, json_incref(parts), request, outcome);
 	*asks |= knows;
 	json_decref(parts);
-	close_place(&place);
+	close_input(&input);
 	return status;
 }
 
