@@ -353,12 +353,12 @@ static void write_record(const struct wire_record *r)
 		fail("trace");
 }
 
-void wire_record_state(struct place place, uint8_t port, uint8_t state, uint8_t method)
+void wire_record_state(struct target target, uint8_t port, uint8_t state, uint8_t method)
 {
 	struct wire_record r = {
 		.ns = clock_ns(CLOCK_MONOTONIC),
 		.event = WIRE_STATE,
-		.guid = place.guid,
+		.guid = target.guid,
 		.attr = ATTR_PORT_INFO,
 		.modifier = port,
 		.status = state,
@@ -477,17 +477,17 @@ static bool deliver(void *umad)
 static bool make_true(struct question *q, uint8_t *answer)
 {
 	uint8_t asked[SMP_BYTES];
-	struct place place;
+	struct target target;
 
 	memcpy(asked, packet_mad(&q->packet), sizeof(asked));
 	nodes_learn(asked, answer);
-	place = nodes_where(q->packet.bytes);
+	target = nodes_where(q->packet.bytes);
 	if (!q->changes)
 		asked[MAD_METHOD] = METHOD_GET;
-	if (asked[MAD_METHOD] == METHOD_GET && !truth_admits(place, asked))
+	if (asked[MAD_METHOD] == METHOD_GET && !truth_admits(target, asked))
 		return false;
 	if (asked[MAD_METHOD] == METHOD_GET && attr_id(asked) == ATTR_PORT_INFO)
-		truth_show(place, asked, answer);
+		truth_show(target, asked, answer);
 	return true;
 }
 

@@ -24,7 +24,7 @@ enum step {
 /* An SMP of the wire's own. */
 struct own {
 	struct packet packet; /* the Set that causes it; otherwise the SMP itself */
-	struct place place;
+	struct target target;
 	uint32_t tid;
 	enum step step;
 	bool invalid; /* the Set has a value that the port refuses: it is sent as a Get */
@@ -110,36 +110,36 @@ static void wipe_tables(const struct packet *to, const struct truth_port *had)
 	wipe(to, ATTR_SWITCH_INFO, 0, zero); /* its top; no PortStateChange is cleared */
 }
 
-static void wipe_p_keys(const struct packet *to, struct place place)
+static void wipe_p_keys(const struct packet *to, struct target target)
 {
 	const uint8_t full[SMP_DATA_BYTES] = {0xff, 0xff}, zero[SMP_DATA_BYTES] = {0};
 
 	for (uint32_t port = 0; port <= UINT8_MAX; port++) {
-		uint32_t blocks = truth_p_key_blocks(place.guid, (uint8_t)port);
+		uint32_t blocks = truth_p_key_blocks(target.guid, (uint8_t)port);
 
 		for (uint32_t i = 0; i < blocks; i++)
-			wipe(to, ATTR_P_KEYS, place.is_switch ? port << 16 | i : i,
+			wipe(to, ATTR_P_KEYS, target.is_switch ? port << 16 | i : i,
 			     i ? zero : full);
 	}
 }
 
 /* ibsim processes SMPs in this order: this one finds the node wiped. */
-static void end_reboot(const struct packet *p, struct place place)
+static void end_reboot(const struct packet *p, struct target target)
 {
 	struct truth_port had;
 
-	if (!truth_has_rebooted(place.guid, &had))
+	if (!truth_has_rebooted(target.guid, &had))
 		return;
-	if (place.is_switch)
+	if (target.is_switch)
 		wipe_tables(p, &had);
-	wipe_p_keys(p, place);
+	wipe_p_keys(p, target);
 }
 
 /* ---------------------------------------------------------------------- packets */
 
 /* A Get of the PortInfo at the other end of a port of the node that p goes to. */
-static bool make_peer_get(struct packet *p, struct place at, uint8_t port,
-			  struct place peer)
+static bool make_peer_get(struct packet *p, struct target at, uint8_t port,
+			  struct target peer)
 {
 	uint8_t *mad = packet_mad(p);
 	unsigned int hops = hop_count(mad);
@@ -168,10 +168,10 @@ static bool make_peer_get(struct packet *p, struct place at, uint8_t port,
 }
 
 /* The peer of a port that p was sent to turns ACTIVE, if it is in ARMED. */
-static void look_at_peer(struct packet p, struct place at, uint8_t port, bool behind)
+static void look_at_peer(struct packet p, struct target at, uint8_t port, bool behind)
 {
-	struct place peer = nodes_peer(at.guid, port);
-	struct own own = {.step = STEP_LOOK, .place = peer, .behind = behind};
+	struct target peer = nodes_peer(at.guid, port);
+	struct own own = {.step = STEP_LOOK, .target = peer, .behind = behind};
 
 	if (!make_peer_get(&p, at, port, peer))
 		return;
@@ -183,19 +183,19 @@ static void look_at_peer(struct packet p, struct place at, uint8_t port, bool be
 static void follow_up(const struct own *own, uint8_t state)
 {
 	uint8_t port =
-		truth_port_of(own->place, packet_mad((struct packet *)&own->packet));
-	struct place peer = nodes_peer(own->place.guid, port);
+		truth_port_of(own->target, packet_mad((struct packet *)&own->packet));
+	struct target peer = nodes_peer(own->target.guid, port);
 	uint16_t lid;
 
-	wire_record_state(own->place, port, state, METHOD_SET);
+	wire_record_state(own->target, port, state, METHOD_SET);
 	if (state == PORT_ACTIVE && packet_flows())
-		look_at_peer(own->packet, own->place, port, false);
+		look_at_peer(own->packet, own->target, port, false);
 	if (state == PORT_ARMED && truth_is_ahead(peer.guid, peer.port))
-		look_at_peer(own->packet, own->place, port, true);
+		look_at_peer(own->packet, own->target, port, true);
 	if (state != PORT_DOWN)
 		return;
 	/* Down and up at once, at both ends; the other one reports it. */
-	truth_put_ahead(own->place.guid, port, false);
+	truth_put_ahead(own->target.guid, port, false);
 	truth_put_ahead(peer.guid, peer.port, false);
 	lid = peer.is_switch ? nodes_lid(peer.guid) : 0;
 	if (lid)
@@ -213,13 +213,13 @@ static enum links_fate answer(struct own *own, uint8_t *mad, unsigned int status
 		truth_file()->invalid_values++;
 	memcpy(mad + MAD_TRANSACTION_LOW, set + MAD_TRANSACTION_LOW, 4);
 	set_status(mad, status);
-	truth_show(own->place, set, mad);
+	truth_show(own->target, set, mad);
 	return LINKS_ANSWER;
 }
 
 static enum links_fate take_values(struct own *own, uint8_t *mad)
 {
-	uint8_t port = truth_port_of(own->place, mad), is = state_in(mad);
+	uint8_t port = truth_port_of(own->target, mad), is = state_in(mad);
 	uint8_t wanted = state_in(packet_mad(&own->packet));
 	struct packet p = own->packet;
 	bool may;
@@ -227,10 +227,10 @@ static enum links_fate take_values(struct own *own, uint8_t *mad)
 	if (mad_status(mad) || own->invalid)
 		return answer(own, mad,
 			      own->invalid ? STATUS_INVALID_VALUE : mad_status(mad));
-	truth_set(own->place, packet_mad(&own->packet));
+	truth_set(own->target, packet_mad(&own->packet));
 	if (is != PORT_ARMED)
-		truth_put_ahead(own->place.guid, port, false);
-	if (truth_is_ahead(own->place.guid, port))
+		truth_put_ahead(own->target.guid, port, false);
+	if (truth_is_ahead(own->target.guid, port))
 		is = PORT_ACTIVE;
 	may = wanted == PORT_DOWN || (wanted == PORT_ARMED && is == PORT_INIT) ||
 	      (wanted == PORT_ACTIVE && is == PORT_ARMED);
@@ -262,14 +262,14 @@ static enum links_fate take_state(struct own *own, uint8_t *mad)
 /* ibsim refuses ACTIVE while the peer is in INIT. */
 static enum links_fate take_read(struct own *own, uint8_t *mad)
 {
-	uint8_t port = truth_port_of(own->place, mad);
+	uint8_t port = truth_port_of(own->target, mad);
 	bool ahead = state_in(packet_mad(&own->packet)) == PORT_ACTIVE &&
 		     state_in(mad) == PORT_ARMED && !mad_status(mad);
 
 	if (!ahead)
 		return answer(own, mad, STATUS_INVALID_VALUE);
-	truth_put_ahead(own->place.guid, port, true);
-	wire_record_state(own->place, port, PORT_ACTIVE, METHOD_SET);
+	truth_put_ahead(own->target.guid, port, true);
+	wire_record_state(own->target, port, PORT_ACTIVE, METHOD_SET);
 	return answer(own, mad, 0);
 }
 
@@ -277,12 +277,12 @@ static enum links_fate take_read(struct own *own, uint8_t *mad)
 
 static void take_look(struct own *own, uint8_t *mad)
 {
-	uint8_t port = truth_port_of(own->place, mad);
+	uint8_t port = truth_port_of(own->target, mad);
 	struct packet p = own->packet;
 	uint8_t *set = packet_mad(&p);
 
 	if (mad_status(mad) || state_in(mad) != PORT_ARMED ||
-	    own->behind != truth_is_ahead(own->place.guid, port))
+	    own->behind != truth_is_ahead(own->target.guid, port))
 		return;
 	set[MAD_METHOD] = METHOD_SET;
 	memcpy(set + SMP_DATA, mad + SMP_DATA, SMP_DATA_BYTES);
@@ -295,33 +295,33 @@ static void take_look(struct own *own, uint8_t *mad)
 
 static void take_catch_up(const struct own *own, const uint8_t *mad)
 {
-	uint8_t port = truth_port_of(own->place, mad);
+	uint8_t port = truth_port_of(own->target, mad);
 
 	if (mad_status(mad))
 		return;
-	truth_put_ahead(own->place.guid, port, false);
+	truth_put_ahead(own->target.guid, port, false);
 	if (!own->behind) {
 		truth_file()->woken++;
-		wire_record_state(own->place, port, PORT_ACTIVE, 0);
+		wire_record_state(own->target, port, PORT_ACTIVE, 0);
 	} else if (packet_flows()) {
-		look_at_peer(own->packet, own->place, port, false);
+		look_at_peer(own->packet, own->target, port, false);
 	}
 }
 
 int links_send(struct packet *p, int timeout_ms)
 {
-	struct place place = nodes_where(p->bytes);
-	struct own own = {.packet = *p, .place = place, .step = STEP_VALUES};
+	struct target target = nodes_where(p->bytes);
+	struct own own = {.packet = *p, .target = target, .step = STEP_VALUES};
 	uint8_t *mad = packet_mad(p),
 		*physical = mad + SMP_DATA + PORT_INFO_PHYSICAL_STATE;
 
-	if (!truth_file() || !place.guid)
+	if (!truth_file() || !target.guid)
 		return wire_pass_on(p, timeout_ms);
-	end_reboot(p, place);
+	end_reboot(p, target);
 	/* A Get's M_Key is checked when it is answered: then the node is known. */
-	if (mad[MAD_METHOD] == METHOD_SET && !truth_admits(place, mad))
+	if (mad[MAD_METHOD] == METHOD_SET && !truth_admits(target, mad))
 		return 0;
-	truth_note(place, mad);
+	truth_note(target, mad);
 	if (!is_set_of(mad, ATTR_PORT_INFO))
 		return wire_pass_on(p, timeout_ms);
 	own.invalid = *physical >> 4 > MAX_PHYSICAL_STATE;

@@ -34,7 +34,7 @@ enum links_fate links_arrive(void *umad);
  */
 int wire_pass_on(struct packet *p, int timeout_ms);
 void wire_make_trap(uint16_t lid);
-void wire_record_state(struct place place, uint8_t port, uint8_t state, uint8_t method);
+void wire_record_state(struct target target, uint8_t port, uint8_t state, uint8_t method);
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 /* The other end of a port; port 0 is the node itself. */
 struct end {
 	uint64_t guid;
-	struct place peer;
+	struct target peer;
 	uint8_t port;
 	uint8_t hops; /* of port 0: the route that it was found by last */
 	uint8_t route[SMP_PATH_BYTES];
@@ -22,8 +22,8 @@ struct end {
 
 static struct {
 	void *ends; /* of tsearch */
-	struct place own;
-	struct place lid_place[UNICAST_LIDS];
+	struct target own;
+	struct target lid_target[UNICAST_LIDS];
 } nodes;
 
 static int compare_ends(const void *a, const void *b)
@@ -43,7 +43,7 @@ static struct end *find_end(uint64_t guid, uint8_t port)
 	return found ? *(struct end **)found : NULL;
 }
 
-static struct end *learn_end(uint64_t guid, uint8_t port, struct place peer)
+static struct end *learn_end(uint64_t guid, uint8_t port, struct target peer)
 {
 	struct end *end = calloc(1, sizeof(*end)), **topology = NULL;
 
@@ -61,37 +61,37 @@ static struct end *learn_end(uint64_t guid, uint8_t port, struct place peer)
 	return *topology;
 }
 
-struct place nodes_peer(uint64_t guid, uint8_t port)
+struct target nodes_peer(uint64_t guid, uint8_t port)
 {
 	const struct end *end = guid ? find_end(guid, port) : NULL;
 
-	return end ? end->peer : (struct place){0};
+	return end ? end->peer : (struct target){0};
 }
 
 /* The end of so many hops of a directed route. */
-static struct place follow(const uint8_t *mad, unsigned int hops)
+static struct target follow(const uint8_t *mad, unsigned int hops)
 {
-	struct place place = nodes.own;
+	struct target target = nodes.own;
 
-	for (unsigned int i = 1; i <= hops && place.guid; i++)
-		place = nodes_peer(place.guid, mad[SMP_PATH + i]);
-	return place;
+	for (unsigned int i = 1; i <= hops && target.guid; i++)
+		target = nodes_peer(target.guid, mad[SMP_PATH + i]);
+	return target;
 }
 
 static void learn_node(const uint8_t *question, const uint8_t *answer)
 {
-	struct place found = {.guid = read_be(answer + NODE_INFO_GUID, 8),
-			      .port = answer[NODE_INFO_PORT],
-			      .is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH};
+	struct target found = {.guid = read_be(answer + NODE_INFO_GUID, 8),
+			       .port = answer[NODE_INFO_PORT],
+			       .is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH};
 	unsigned int hops = hop_count(question);
 	struct end *node = learn_end(found.guid, 0, found);
-	struct place before;
+	struct target before;
 
 	node->hops = (uint8_t)hops;
 	memcpy(node->route, question + SMP_PATH, sizeof(node->route));
 	if (!hops)
 		nodes.own = found;
-	before = hops ? follow(question, hops - 1) : (struct place){0};
+	before = hops ? follow(question, hops - 1) : (struct target){0};
 	if (!before.guid)
 		return;
 	before.port = question[SMP_PATH + hops];
@@ -102,7 +102,7 @@ static void learn_node(const uint8_t *question, const uint8_t *answer)
 void nodes_learn(const uint8_t *question, const uint8_t *answer)
 {
 	uint64_t lid = read_be(answer + SMP_DATA + PORT_INFO_LID, 2);
-	struct place place;
+	struct target target;
 
 	if (question[MAD_CLASS] != CLASS_SMP_DIRECT)
 		return;
@@ -110,12 +110,12 @@ void nodes_learn(const uint8_t *question, const uint8_t *answer)
 		learn_node(question, answer);
 	if (attr_id(question) != ATTR_PORT_INFO || lid >= UNICAST_LIDS)
 		return;
-	place = follow(question, hop_count(question));
-	if (place.guid && !(place.is_switch && attr_modifier(question)))
-		nodes.lid_place[lid] = place;
+	target = follow(question, hop_count(question));
+	if (target.guid && !(target.is_switch && attr_modifier(question)))
+		nodes.lid_target[lid] = target;
 }
 
-struct place nodes_where(const void *umad)
+struct target nodes_where(const void *umad)
 {
 	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
 	uint16_t lid;
@@ -123,7 +123,7 @@ struct place nodes_where(const void *umad)
 	if (mad[MAD_CLASS] == CLASS_SMP_DIRECT)
 		return follow(mad, hop_count(mad));
 	lid = ntohs(((const ib_user_mad_t *)umad)->addr.lid);
-	return lid < UNICAST_LIDS ? nodes.lid_place[lid] : (struct place){0};
+	return lid < UNICAST_LIDS ? nodes.lid_target[lid] : (struct target){0};
 }
 
 const uint8_t *nodes_route(uint64_t guid, unsigned int *hops)
@@ -138,7 +138,7 @@ const uint8_t *nodes_route(uint64_t guid, unsigned int *hops)
 uint16_t nodes_lid(uint64_t guid)
 {
 	for (uint32_t lid = 1; lid < UNICAST_LIDS; lid++)
-		if (nodes.lid_place[lid].guid == guid)
+		if (nodes.lid_target[lid].guid == guid)
 			return (uint16_t)lid;
 	return 0;
 }

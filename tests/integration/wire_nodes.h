@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 /* A node, and the port by which a datagram comes to it. GUID 0: not known. */
-struct place {
+struct target {
 	uint64_t guid;
 	uint8_t port;
 	bool is_switch;
@@ -20,10 +20,10 @@ struct place {
 /* Learns from an answer to an SMP. */
 void nodes_learn(const uint8_t *question, const uint8_t *answer);
 
-struct place nodes_where(const void *umad);
+struct target nodes_where(const void *umad);
 
 /* The other end of a node's port. */
-struct place nodes_peer(uint64_t guid, uint8_t port);
+struct target nodes_peer(uint64_t guid, uint8_t port);
 
 /* The directed route by which a node was found last, a path's bytes; hops by *hops. NULL:
  * none. */

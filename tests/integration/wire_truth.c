@@ -145,24 +145,24 @@ static struct truth_port *find(uint64_t guid, uint8_t port, bool make)
 	}
 }
 
-uint8_t truth_port_of(struct place place, const uint8_t *mad)
+uint8_t truth_port_of(struct target target, const uint8_t *mad)
 {
 	uint8_t port = (uint8_t)attr_modifier(mad);
 
-	return place.is_switch || port ? port : place.port;
+	return target.is_switch || port ? port : target.port;
 }
 
-static bool can_reregister(struct place place)
+static bool can_reregister(struct target target)
 {
-	return !place.is_switch;
+	return !target.is_switch;
 }
 
 /* ----------------------------------------------------------------------- M_Keys */
 
 /* The port with the M_Key that is checked. */
-static struct truth_port *keeper(struct place place)
+static struct truth_port *keeper(struct target target)
 {
-	return find(place.guid, place.is_switch ? 0 : place.port, false);
+	return find(target.guid, target.is_switch ? 0 : target.port, false);
 }
 
 static uint64_t now_ns(void)
@@ -210,16 +210,16 @@ static bool admits(struct truth_port *port, const uint8_t *question)
 	return false;
 }
 
-bool truth_admits(struct place place, const uint8_t *question)
+bool truth_admits(struct target target, const uint8_t *question)
 {
 	struct truth_port *port;
 	bool does;
 
 	/* An SMInfo belongs to the subnet managers, not to the port. */
-	if (!truth || !place.guid || attr_id(question) == ATTR_SM_INFO)
+	if (!truth || !target.guid || attr_id(question) == ATTR_SM_INFO)
 		return true;
 	lock();
-	port = keeper(place);
+	port = keeper(target);
 	does = !port || admits(port, question);
 	unlock();
 	return does;
@@ -227,15 +227,15 @@ bool truth_admits(struct place place, const uint8_t *question)
 
 /* --------------------------------------------------------------------- PortInfo */
 
-void truth_set(struct place place, const uint8_t *question)
+void truth_set(struct target target, const uint8_t *question)
 {
 	const uint8_t *data = question + SMP_DATA;
 	struct truth_port *port;
 
-	if (!truth || !place.guid)
+	if (!truth || !target.guid)
 		return;
 	lock();
-	port = find(place.guid, truth_port_of(place, question), true);
+	port = find(target.guid, truth_port_of(target, question), true);
 	for (int i = 0; i < SMP_DATA_BYTES; i++) {
 		uint8_t bits = remembered[i];
 
@@ -244,7 +244,7 @@ void truth_set(struct place place, const uint8_t *question)
 		port->set[i] |= bits;
 		port->value[i] = (uint8_t)((port->value[i] & ~bits) | (data[i] & bits));
 	}
-	if (data[PORT_INFO_TIMEOUT] & REREGISTER && can_reregister(place))
+	if (data[PORT_INFO_TIMEOUT] & REREGISTER && can_reregister(target))
 		port->reregistered++;
 	unlock();
 }
@@ -292,19 +292,19 @@ static void show(const struct truth_port *port, const uint8_t *question, uint8_t
 		memset(data + PORT_INFO_M_KEY, 0, 8);
 }
 
-void truth_show(struct place place, const uint8_t *question, uint8_t *answer)
+void truth_show(struct target target, const uint8_t *question, uint8_t *answer)
 {
 	uint8_t *data = answer + SMP_DATA;
 	struct truth_port *port;
 
-	if (!truth || !place.guid)
+	if (!truth || !target.guid)
 		return;
 	lock();
-	port = find(place.guid, truth_port_of(place, question), false);
+	port = find(target.guid, truth_port_of(target, question), false);
 	if (port)
 		show(port, question, data);
 	unlock();
-	if (!can_reregister(place))
+	if (!can_reregister(target))
 		return;
 	data[PORT_INFO_CAPABILITIES] |= CAN_REREGISTER;
 	/* Sent once: in the answer to the Set with the bit, and in no other. */
@@ -358,23 +358,23 @@ static void raise_to(uint16_t *most, uint32_t value)
 		*most = (uint16_t)value;
 }
 
-void truth_note(struct place place, const uint8_t *question)
+void truth_note(struct target target, const uint8_t *question)
 {
 	uint32_t attr = attr_id(question), modifier = attr_modifier(question);
 	struct truth_port *port;
 
-	if (!truth || !place.guid || question[MAD_METHOD] != METHOD_SET)
+	if (!truth || !target.guid || question[MAD_METHOD] != METHOD_SET)
 		return;
 	if (attr != ATTR_LFT && attr != ATTR_MFT && attr != ATTR_P_KEYS)
 		return;
 	lock();
 	if (attr == ATTR_P_KEYS) {
-		port = find(place.guid,
-			    place.is_switch ? (uint8_t)(modifier >> 16) : place.port,
+		port = find(target.guid,
+			    target.is_switch ? (uint8_t)(modifier >> 16) : target.port,
 			    true);
 		raise_to(&port->p_key_blocks, (modifier & 0xffff) + 1);
 	} else {
-		port = find(place.guid, 0, true);
+		port = find(target.guid, 0, true);
 		if (attr == ATTR_LFT) {
 			raise_to(&port->lft_blocks, modifier + 1);
 		} else {

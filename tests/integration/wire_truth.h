@@ -62,7 +62,7 @@ struct truth {
 	uint32_t reboots_done;
 	uint32_t num_ports;
 	uint64_t reboot[TRUTH_REBOOTS]; /* in: GUIDs of nodes that have rebooted */
-	uint32_t index[TRUTH_INDEX];	/* 1 + the place in `ports`; 0: free */
+	uint32_t index[TRUTH_INDEX];	/* 1 + the index in `ports`; 0: free */
 	struct truth_port ports[TRUTH_PORTS];
 };
 
@@ -74,20 +74,20 @@ void truth_open(const char *path);
 
 struct truth *truth_file(void);
 
-/* The port of an SMP about PortInfo that has reached that place. */
-uint8_t truth_port_of(struct place place, const uint8_t *mad);
+/* The port of an SMP about PortInfo that has reached that target. */
+uint8_t truth_port_of(struct target target, const uint8_t *mad);
 
 /* Whether a port accepts an SMP with this M_Key, which is counted if not. */
-bool truth_admits(struct place place, const uint8_t *question);
+bool truth_admits(struct target target, const uint8_t *question);
 
 /* Notes that tables are set, before they are. */
-void truth_note(struct place place, const uint8_t *question);
+void truth_note(struct target target, const uint8_t *question);
 
 /* Notes a PortInfo Set that the node has acknowledged. */
-void truth_set(struct place place, const uint8_t *question);
+void truth_set(struct target target, const uint8_t *question);
 
 /* Turns ibsim's answer about a PortInfo into a port's. */
-void truth_show(struct place place, const uint8_t *question, uint8_t *answer);
+void truth_show(struct target target, const uint8_t *question, uint8_t *answer);
 
 /* The same for a trap. */
 void truth_show_trap(uint8_t *trap);
