@@ -711,7 +711,7 @@ def grown(results):
 
 def exponent(numbers, sizes):
     """The slope of log(number) over log(size), from GROWS_FROM to the largest fabric."""
-    ends = [(numbers.get(name), sizes.get(name)) for name in (GROWS_FROM, GROWING[-1])]
+    ends = [(numbers.get(name), sizes.get(name)) for name in (GROWS_FROM, list(sizes)[-1])]
     if not all(number and size for number, size in ends):
         return None
     (was, small), (now, large) = ends
@@ -731,8 +731,10 @@ def growth_table(data):
         rows.append([*row, *(show(n, 0 if n and n >= 100 else 2) for n in numbers.values()),
                      show(exponent(numbers, sizes), 2)])
     return (f"\n## Growth\n\nOne run each; the exponent is that of the growth from "
-            f"{int(GROWS_FROM):,} to {int(GROWING[-1]):,} hosts by the bytes\nof all tables: "
-            "1 is as many times as these.\n\n"
+            f"{int(GROWS_FROM):,} to {int(names[-1]):,} hosts by the bytes\nof all tables: "
+            "1 is as many times as these. Larger tables fit less into caches: `memcpy` has that "
+            "alone.\n`whatif --all links` and the report try each link, and `check` follows each "
+            "path, in tables that\nare longer each time.\n\n"
             + table(["", "", *(f"{int(name):,}" for name in names), "exponent"], rows))
 
 
@@ -744,6 +746,14 @@ def not_run(data):
         if missing:
             lines.append(f"- {int(name):,} hosts: {', '.join(missing)}\n")
     return "\n## Not run\n\n" + "".join(lines) if lines else ""
+
+
+def older(results):
+    """A line about the engines that were measured before ports kept what was set."""
+    engines = [engine for engine in ENGINES
+               if engine in results and NO_NEWS not in results[engine]["events"]]
+    return (f"\n{', '.join(engines)}: measured on ibsim's own ports, which forget values, so that "
+            "each sweep Sets all\nports: there are too many SMPs.\n" if engines else "")
 
 
 def document(data):
@@ -762,7 +772,8 @@ def document(data):
                         f"{' '.join(map(str, kind.generate))}`\n\nSM on {SM_HOST}; lost: "
                         + ", ".join(f"{event} `{target}`"
                                     for event, target in kind.victims.items())
-                        + ".\n\n" + events_table(name, data[name]) + failures(data[name]))
+                        + ".\n\n" + events_table(name, data[name]) + failures(data[name])
+                        + older(data[name]))
     text += [memory_table(data),
              "\n## The core alone\n\nBy `portmajor whatif`, with the whole fabric before the "
              "failure; the CPU time includes planning,\nloads and shifts. `restoring`: of "
