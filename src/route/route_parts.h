@@ -129,7 +129,7 @@ struct pm_routes {
 	uint64_t *planeless;	    /* [words] switches with a LID without a plane */
 	bool uneven;		    /* some leaf lacks planes that others have */
 	uint8_t *is_lone;	    /* [block] has LIDs of aggregation nodes, and of no
-				     * other end ports; see rules.c */
+				     * other end ports; see index.c */
 	uint64_t *nothing;	    /* [words] the empty set */
 	struct pm_reach whole;	    /* with every link usable */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */

@@ -5,7 +5,8 @@
  *
  * 	rules of the operator, in their order (portmajor.conf)
  * 	io_guid_file, then cn_guid_file of OpenSM, if it is in them
- * 	what the node is: aggregation nodes and routers have service ports
+ * 	what the node is: aggregation nodes have aggregation ports, and
+ * 	routers service ports
  * 	cn_guid_file, if there is one: whatever is not in it is I/O
  * 	else it is a compute node's
  *
