@@ -294,6 +294,10 @@ class NoMaster(MissingCase):
                           pmlab.TIMEOUT_S, f"{status} and {gauges}",
                           state=lambda: f"{self.judge()} {self.gauges()}")
 
+    def masters(self):
+        """(level, text) of the events about the master."""
+        return re.findall(r"^\S+ (\w+) +master +(.*)$", self.run_it("events").stdout, re.M)
+
     def test_port_down(self):
         self.wait(0, (1, 0))
         self.fabric.lose(self.lab.osm.host)
@@ -302,9 +306,10 @@ class NoMaster(MissingCase):
                                              "OpenSM is down; the fabric is as last known$")
         self.fabric.back(self.lab.osm.host)
         self.wait(0, (1, 0))
-        said = re.findall(r"^\S+ (\w+) +master +(.*)$", self.run_it("events").stdout, re.M)
-        self.assertEqual(said, [("error", "none: the port of OpenSM is down"),
-                                ("notice", "there is one again")])
+        # The state is written before the events that it explains.
+        wanted = [("error", "none: the port of OpenSM is down"), ("notice", "there is one again")]
+        simlab.poll_until(lambda: self.masters() == wanted, pmlab.TIMEOUT_S, "both events",
+                          state=self.masters)
         self.lab.close()
         self.assertEqual(self.gauges(), (0, 0))
 
