@@ -585,7 +585,7 @@ whole fabric, and comes back. The wire between them keeps what real ports keep a
   SMP takes {set_us} us, and {hop_us} us for each hop and direction, 4 SMPs are outstanding, and OpenSM
   computes in no time (tests/integration/wiretime.py). Recorded waits are kept, and vary with the
   machine. `floor` is the time of the SMPs alone up to the last LFT Set, which does not vary.
-- `ACTIVE at SMP`: after how many SMPs the last port of what is back is in service.
+- `ACTIVE at SMP`: the number of the SMP that brings the last returned port into service.
 - `CPU` is the CPU time, in ms, of all OpenSM's threads between the last answer before the first LFT
   Set and that Set: routing, and OpenSM's work just before it. `x ftree` is this time divided by
   ftree's, `CPU to UP` that of all threads until SUBNET UP. -: not measured.
