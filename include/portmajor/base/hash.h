@@ -26,4 +26,11 @@ static inline uint64_t pm_hash_number(uint64_t hash, uint64_t value)
 	return hash;
 }
 
+/* Continues a hash of numbers over another one, in a few cycles; it is not FNV-1a. */
+static inline uint64_t pm_hash_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
 #endif

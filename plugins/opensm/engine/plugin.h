@@ -289,11 +289,11 @@ struct plugin {
 	struct kept_requests *requests;
 	double tables_due;  /* clock_ms to remove the file of tables; DBL_MAX: none */
 	uint64_t published; /* state_written, as last published on the control socket */
-	struct events *events;		 /* NULL: no memory for them */
-	struct state *state;		 /* NULL: no memory for it */
-	struct fabric_file *fabric_file; /* likewise */
-	uint64_t subnet_hash;		 /* of the subnet that it has, or 0 */
-	struct engine_check *check;	 /* likewise */
+	struct events *events;		  /* NULL: no memory for them */
+	struct state *state;		  /* NULL: no memory for it */
+	struct fabric_file *fabric_file;  /* likewise */
+	struct snapshot_hash subnet_hash; /* of the subnet that it has */
+	struct engine_check *check;	  /* likewise */
 
 	struct sweep sweep;
 	struct subnet_cache cache; /* OpenSM's subnet, as the tables know it */

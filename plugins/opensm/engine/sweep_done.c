@@ -126,13 +126,18 @@ static bool has_discovered_failure(const struct plugin *plugin)
 	       subnet_cache_sees_any(&plugin->cache, view->failed, VIEW_FAILED_BEFORE);
 }
 
-/* Puts the fabric, as routed by any engine, into its file. */
-static void put_fabric(struct plugin *plugin)
+/* Puts the fabric, as routed by any engine, into its file; handed: by this one. */
+static void put_fabric(struct plugin *plugin, bool handed)
 {
+	const struct sweep *sweep = &plugin->sweep;
+	bool looked = handed && !sweep->run.recomputed && plugin->smps &&
+		      !smp_has_infos_since(plugin->smps, sweep->infos);
 	struct pm_fabric *fabric;
 
-	if (!plugin->fabric_file || snapshot_changed(plugin->osm, &plugin->roles,
-						     &plugin->subnet_hash, &fabric, NULL))
+	if (!plugin->fabric_file ||
+	    snapshot_changed(plugin->osm, &plugin->roles,
+			     looked ? subnet_cache_hash(&plugin->cache) : 0,
+			     &plugin->subnet_hash, &fabric, NULL))
 		return;
 	if (fabric)
 		fabric_file_put(plugin->fabric_file, fabric);
@@ -154,7 +159,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	sweep_set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	if (plugin->repairer)
 		repairer_end_returns(plugin->repairer);
-	put_fabric(plugin);
+	put_fabric(plugin, handed);
 	if (plugin->config.shadow) {
 		operator_files_routed(plugin->operator_files, &plugin->roles, false);
 		sweep_run_shadow(plugin);

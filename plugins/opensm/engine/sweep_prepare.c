@@ -307,7 +307,7 @@ void sweep_discovered(struct plugin *plugin)
 	operator_files_poll(plugin->operator_files);
 	if (operator_files_take_roles(plugin->operator_files, &plugin->roles)) {
 		plugin->cache.covered = false;
-		plugin->subnet_hash = 0;
+		plugin->subnet_hash = (struct snapshot_hash){0};
 	}
 	settings_take(plugin);
 	if (plugin->config.shadow)

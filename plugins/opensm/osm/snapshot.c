@@ -124,12 +124,6 @@ int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
 
 /* ---- Changes ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
-}
-
 /* The other end by its address: the hash of its own node has that, too. */
 static uint64_t hash_port(uint64_t hash, const osm_physp_t *physp)
 {
@@ -137,13 +131,13 @@ static uint64_t hash_port(uint64_t hash, const osm_physp_t *physp)
 	uint8_t state = ib_port_info_get_port_state(&physp->port_info);
 	bool up = state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
 
-	hash = mix(hash, physp->port_guid);
-	hash = mix(hash, (uintptr_t)physp->p_remote_physp);
-	hash = mix(hash, (uint64_t)link.width << 24 | (uint64_t)link.speed << 16 |
-				 (uint64_t)link.extended << 8 | link.fdr10);
-	return mix(hash, (uint64_t)physp->port_info.base_lid << 16 |
-				 (uint64_t)osm_physp_get_lmc(physp) << 8 |
-				 (uint64_t)(physp->healthy != 0) << 1 | up);
+	hash = pm_hash_mix(hash, physp->port_guid);
+	hash = pm_hash_mix(hash, (uintptr_t)physp->p_remote_physp);
+	hash = pm_hash_mix(hash, (uint64_t)link.width << 24 | (uint64_t)link.speed << 16 |
+					 (uint64_t)link.extended << 8 | link.fdr10);
+	return pm_hash_mix(hash, (uint64_t)physp->port_info.base_lid << 16 |
+					 (uint64_t)osm_physp_get_lmc(physp) << 8 |
+					 (uint64_t)(physp->healthy != 0) << 1 | up);
 }
 
 static uint64_t hash_node(uint64_t hash, const osm_node_t *node)
@@ -151,12 +145,20 @@ static uint64_t hash_node(uint64_t hash, const osm_node_t *node)
 	const char *name = node->print_desc ? node->print_desc : "";
 	uint32_t num = osm_node_get_num_physp((osm_node_t *)(uintptr_t)node);
 
-	hash = mix(mix(hash, (uintptr_t)node), cl_qmap_key(&node->map_item));
-	hash = mix(hash, (uint64_t)num << 32 | (uint64_t)node->node_info.device_id << 16 |
-				 (uint64_t)node->node_info.node_type << 8 |
-				 (uint64_t)(node->discovery_count != 0) << 1 |
-				 (node->sw != NULL));
-	hash = pm_hash(hash, name, strlen(name));
+	hash = pm_hash_mix(pm_hash_mix(hash, (uintptr_t)node),
+			   cl_qmap_key(&node->map_item));
+	hash = pm_hash_mix(hash, (uint64_t)num << 32 |
+					 (uint64_t)node->node_info.device_id << 16 |
+					 (uint64_t)node->node_info.node_type << 8 |
+					 (uint64_t)(node->discovery_count != 0) << 1 |
+					 (node->sw != NULL));
+	return pm_hash(hash, name, strlen(name));
+}
+
+static uint64_t hash_ports(uint64_t hash, const osm_node_t *node)
+{
+	uint32_t num = osm_node_get_num_physp((osm_node_t *)(uintptr_t)node);
+
 	for (uint32_t p = 0; p < num; p++) {
 		if (p + SNAPSHOT_AHEAD < num)
 			subnet_cache_fetch(&node->physp_table[p + SNAPSHOT_AHEAD]);
@@ -165,29 +167,41 @@ static uint64_t hash_node(uint64_t hash, const osm_node_t *node)
 	return hash;
 }
 
-/* Not 0, which is the hash of no subnet. */
-static uint64_t hash_subnet(const osm_subn_t *subn)
+static uint64_t hash_all(const osm_subn_t *subn,
+			 uint64_t (*add)(uint64_t hash, const osm_node_t *node))
 {
 	const cl_map_item_t *end = cl_qmap_end(&subn->node_guid_tbl);
 	uint64_t hash = PM_HASH_START;
 
 	for (const cl_map_item_t *item = cl_qmap_head(&subn->node_guid_tbl); item != end;
 	     item = cl_qmap_next(item))
-		hash = hash_node(hash, (const osm_node_t *)item);
-	return hash | 1;
+		hash = add(hash, (const osm_node_t *)item);
+	return hash | 1; /* not 0 */
 }
 
-int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t *hash,
-		     struct pm_fabric **fabric, struct pm_error *err)
+/* The hash now, of which ports may be known to be as before. */
+static struct snapshot_hash hash_subnet(const osm_subn_t *subn, uint64_t look,
+					const struct snapshot_hash *before)
+{
+	struct snapshot_hash now = {hash_all(subn, hash_node), before->ports, look};
+
+	if (!look || look != before->look || now.nodes != before->nodes)
+		now.ports = hash_all(subn, hash_ports);
+	return now;
+}
+
+int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t look,
+		     struct snapshot_hash *hash, struct pm_fabric **fabric,
+		     struct pm_error *err)
 {
 	struct subnet_cache cache = {.plan = NULL};
-	uint64_t now;
+	struct snapshot_hash now;
 	int rc = 0;
 
 	*fabric = NULL;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	now = hash_subnet(&osm->subn);
-	if (now != *hash) {
+	now = hash_subnet(&osm->subn, look, hash);
+	if (now.nodes != hash->nodes || now.ports != hash->ports) {
 		rc = subnet_cache_learn(&cache, &osm->subn, err);
 		if (!rc)
 			rc = snapshot_copy(&cache, &osm->subn, false, fabric, err);
@@ -196,7 +210,9 @@ int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t *
 	subnet_cache_forget(&cache);
 	if (!rc && *fabric)
 		rc = snapshot_finish(roles, fabric, err);
-	*hash = rc ? 0 : now;
+	if (rc)
+		now = (struct snapshot_hash){0};
+	*hash = now;
 	return rc;
 }
 

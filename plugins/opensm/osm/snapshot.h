@@ -24,14 +24,22 @@ int snapshot_copy(const struct subnet_cache *cache, const osm_subn_t *subn,
 int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
 		    struct pm_error *err);
 
+/* Of all that is copied, in OpenSM's memory. All zero: of no subnet. */
+struct snapshot_hash {
+	uint64_t nodes, ports;
+	uint64_t look; /* subnet_cache_hash then; 0: not known */
+};
+
 /*
  * Copies the present subnet by a look of its own, unless its hash is *hash: then *fabric
- * is NULL. Else *hash becomes that of the copy. A hash is of all that is copied, in
- * OpenSM's memory. Holds osm->lock shared. The caller frees *fabric. Errors as above.
- * O(subnet); a third of that without a copy.
+ * is NULL. Else *hash becomes that of the copy. look: subnet_cache_hash of a look that
+ * found the ports as they are now, or 0; if it is the one in *hash, only nodes are read.
+ * Holds osm->lock shared. The caller frees *fabric. Errors as above. O(subnet); a third
+ * of that without a copy, O(nodes) by the look.
  */
-int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t *hash,
-		     struct pm_fabric **fabric, struct pm_error *err);
+int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t look,
+		     struct snapshot_hash *hash, struct pm_fabric **fabric,
+		     struct pm_error *err);
 
 /* A port's present base LID, which a snapshot may leave out; 0: none. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);

@@ -2,6 +2,7 @@
 /* Keeps OpenSM's nodes and ports in flat arrays; one walk finds changes. */
 #include "subnet_cache.h"
 
+#include <portmajor/base/hash.h>
 #include <portmajor/fabric/link.h>
 
 #include <string.h>
@@ -707,6 +708,24 @@ void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan)
 		if (place != PM_NONE)
 			port->lid = plan->lid[place];
 	}
+}
+
+uint64_t subnet_cache_hash(const struct subnet_cache *cache)
+{
+	uint64_t hash = cache->num_ports;
+
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		const struct subnet_cache_port *port = &cache->ports[i];
+		const struct subnet_cache_link *link = &cache->links[i];
+
+		hash = pm_hash_mix(hash, (uint64_t)port->peer << 32 |
+						 (uint64_t)port->lid << 8 |
+						 cache->flags[i]);
+		hash = pm_hash_mix(
+			hash, (uint64_t)link->width << 24 | (uint64_t)link->speed << 16 |
+				      (uint64_t)link->extended << 8 | link->fdr10);
+	}
+	return hash | 1;
 }
 
 void subnet_cache_keep(struct subnet_cache *cache)

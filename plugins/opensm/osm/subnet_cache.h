@@ -119,6 +119,9 @@ static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
 void subnet_cache_keep(struct subnet_cache *cache);
 bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
+/* A hash of the ports, links and LIDs that the last look found, never 0. O(ports). */
+uint64_t subnet_cache_hash(const struct subnet_cache *cache);
+
 /* Writes the result of pm_plan_match for the last look. */
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 
