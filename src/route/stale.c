@@ -165,8 +165,10 @@ static int look_at_switch(struct search *s, uint32_t sw)
 
 	if (!installed->table)
 		return 0;
-	if (memcmp(installed->table, table, both) == 0)
+	if (memcmp(installed->table, table, both) == 0) {
+		s->stale->equal[sw] = both == routes->stride ? installed->table : NULL;
 		return look_at_block(s, sw, both, installed->length);
+	}
 	for (uint32_t at = 0; at < installed->length && !rc; at += PM_LFT_BLOCK) {
 		uint32_t end = at + PM_LFT_BLOCK < installed->length ? at + PM_LFT_BLOCK
 								     : installed->length;
@@ -327,13 +329,14 @@ int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 	s.lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*s.lids));
 	s.visited = pm_array(input->routes->num_switches, sizeof(*s.visited));
 	s.keepers = pm_array(input->routes->num_switches, sizeof(*s.keepers));
-	if (s.lids && s.visited && s.keepers)
+	found.equal = calloc(input->routes->num_switches + 1u, sizeof(*found.equal));
+	if (s.lids && s.visited && s.keepers && found.equal)
 		rc = find_loops(&s);
 	free(s.keepers);
 	free(s.lids);
 	free(s.visited);
 	if (rc) {
-		free(found.entries);
+		pm_stale_free(&found);
 		return rc;
 	}
 	pm_stale_free(stale);
@@ -341,8 +344,15 @@ int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 	return 0;
 }
 
+void pm_stale_outdate(struct pm_stale *stale)
+{
+	free(stale->equal);
+	stale->equal = NULL;
+}
+
 void pm_stale_free(struct pm_stale *stale)
 {
+	pm_stale_outdate(stale);
 	free(stale->entries);
 	*stale = (struct pm_stale){0};
 }

@@ -117,6 +117,37 @@ static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
 	return written.sent;
 }
 
+/* Records that are known to be equal are copied; others are compared. */
+static void test_equal(void **state)
+{
+	static const uint8_t drained[256]; /* [port] */
+	const struct lft_records_withheld none = {NULL, 0, false};
+	struct pm_stale stale = {.equal = calloc(SWITCHES, sizeof(*stale.equal))};
+	struct lft_records_written written;
+
+	assert_non_null(stale.equal);
+	write_all(SMALL, plans[SMALL]->top_lid);
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		stale.equal[pm_fabric_find_guid(plans[SMALL]->topology,
+						fabric->nodes[i].guid)] = switches[i].lft;
+	switches[0].lft[1]++; /* would be seen */
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+			  &none, &written);
+	assert_true(written.equal);
+	assert_int_equal(written.sent, 0);
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		assert_memory_equal(switches[i].new_lft, switches[i].lft, LFT);
+	pm_stale_outdate(&stale);
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+			  &none, &written);
+	assert_false(written.equal);
+	assert_int_equal(written.sent, 1);
+	switches[0].lft[1]--;
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+			  &none, &written);
+	assert_true(written.equal);
+}
+
 static void test_far_above(void **state)
 {
 	static const struct {
@@ -196,6 +227,7 @@ static void test_growth_after_far_above(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_equal, begin, end),
 		cmocka_unit_test_setup_teardown(test_far_above, begin, end),
 		cmocka_unit_test_setup_teardown(test_top_of_one, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),

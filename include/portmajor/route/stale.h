@@ -51,6 +51,9 @@ struct pm_stale {
 	uint32_t lids;	/* LIDs followed */
 	uint32_t loops; /* LIDs with packets that would have looped */
 	bool differ;	/* a known entry differs from the wanted one */
+	/* [switch] the installed table if it is the wanted one, in full length; else NULL
+	 */
+	const uint8_t **equal;
 };
 
 /*
@@ -59,6 +62,9 @@ struct pm_stale {
  */
 int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale);
 void pm_stale_free(struct pm_stale *stale);
+
+/* Forgets which tables were equal: installed ones may have changed. */
+void pm_stale_outdate(struct pm_stale *stale);
 
 /* The entries of one switch, *count of them. O(log entries). */
 const struct pm_stale_entry *pm_stale_of(const struct pm_stale *stale, uint32_t sw,

@@ -239,7 +239,8 @@ struct sweep {
 	enum sweep_step step;
 	struct pm_error failure;
 	uint64_t infos;		 /* PortInfos received before the cache's last look */
-	struct pm_stale stale;	 /* entries to remove from the switches' tables */
+	struct pm_stale stale;	 /* entries to remove from the switches' tables .. */
+	uint64_t set;		 /* .. and smp_count_set then; later: at the last run */
 	struct ahead ahead;	 /* blocks sent before OpenSM's turn */
 	struct lids_given given; /* since the last log line */
 	int honor_guid2lid;	 /* value of OpenSM's option to restore; -1: none */

@@ -246,6 +246,7 @@ static int find_stale(struct plugin *plugin, struct pm_installed *installed,
 					     view->recabled};
 
 	lft_records_installed(&plugin->osm->subn, view->plan, true, installed);
+	plugin->sweep.set = plugin->smps ? smp_count_set(plugin->smps) : 0;
 	if (pm_stale_find(&input, &plugin->sweep.stale))
 		return -ENOMEM;
 	plugin->sweep.ahead = (struct ahead){.sent = 0};

@@ -95,6 +95,20 @@ void sweep_finish_run(struct plugin *plugin)
 }
 
 /*
+ * Whether all switches have acknowledged the run's tables, as these were in OpenSM's
+ * record before, and no block has been set since.
+ */
+static bool is_settled(const struct plugin *plugin)
+{
+	bool same;
+
+	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+	same = smp_count_set(plugin->smps) == plugin->sweep.set;
+	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	return same && plugin->sweep.run.written.equal;
+}
+
+/*
  * Finds the switches without the tables of the run that has ended. If the repairer has
  * blocks of it to send, it finds them afterwards. Those that are left are tried again
  * later: OpenSM itself does so only for blocks without any answer.
@@ -105,7 +119,9 @@ static void find_unset(struct plugin *plugin, struct unset *unset)
 		    plugin->smps;
 
 	*unset = (struct unset){.known = !ours};
-	if (ours && !plugin->sweep.run.written.withheld)
+	if (ours && is_settled(plugin))
+		*unset = (struct unset){.known = true, .settled = true};
+	else if (ours && !plugin->sweep.run.written.withheld)
 		unset_find(plugin->osm, plugin->smps, &plugin->view, unset);
 	if (plugin->repairer && repairer_has_failed(plugin->repairer))
 		unset->known = unset->settled = false; /* it has sent other tables */

@@ -122,12 +122,16 @@ static void write_tables(struct plugin *plugin, bool merged)
 	osm_subn_t *subn = &plugin->osm->subn;
 	struct smp_block blocks[SMP_SLOTS];
 	struct lft_records_withheld withheld = {blocks, 0, merged};
+	uint64_t set = plugin->smps ? smp_count_set(plugin->smps) : 0;
 
 	plugin->sweep.run.everything = subn->need_update != 0;
 	if (plugin->smps && subn->need_update)
 		smp_disown(plugin->smps);
 	else if (plugin->smps)
 		withheld.num = smp_list_out(plugin->smps, blocks);
+	if (plugin->sweep.set != set)
+		pm_stale_outdate(&plugin->sweep.stale);
+	plugin->sweep.set = set;
 	lft_records_write(&plugin->lft_records, subn, plugin->planning.plan,
 			  plugin->view.routes, &plugin->sweep.stale, plugin->view.drained,
 			  &withheld, &plugin->sweep.run.written);

@@ -173,8 +173,17 @@ static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stal
 	delta->switches = delta->blocks != 0;
 }
 
-/* Few tables differ from OpenSM's record, and in few blocks. */
-static void write_table(const struct pm_routes *routes, const struct pm_stale *stale,
+/* Whether a switch's record is known to be the wanted table. */
+static bool is_equal(const struct pm_stale *stale, const osm_switch_t *sw, uint32_t node)
+{
+	return stale->equal && sw->lft && stale->equal[node] == sw->lft;
+}
+
+/*
+ * Few tables differ from OpenSM's record, and in few blocks. Returns whether new_lft, the
+ * record and the table are equal.
+ */
+static bool write_table(const struct pm_routes *routes, const struct pm_stale *stale,
 			const osm_switch_t *sw, uint32_t node, struct pm_delta *total)
 {
 	const uint8_t *table = pm_routes_table(routes, node);
@@ -183,8 +192,8 @@ static void write_table(const struct pm_routes *routes, const struct pm_stale *s
 	struct pm_delta own = {0};
 
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
-	if (!num && !memcmp(sw->lft, table, length))
-		return;
+	if (!num && (is_equal(stale, sw, node) || !memcmp(sw->lft, table, length)))
+		return true;
 	pm_delta_add(&own, sw->lft, table, length);
 	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK)
 		if (memcmp(sw->lft + at, table + at, PM_LFT_BLOCK) != 0)
@@ -196,6 +205,7 @@ static void write_table(const struct pm_routes *routes, const struct pm_stale *s
 	total->entries += own.entries;
 	total->least += own.least;
 	total->switches += own.switches;
+	return false;
 }
 
 /* Whether OpenSM's record has the wanted block. */
@@ -206,8 +216,11 @@ static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 	return !memcmp(sw->lft + at, sw->new_lft + at, PM_LFT_BLOCK);
 }
 
-/* Counts the blocks that OpenSM will send to this switch, given the marks. */
-static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
+/*
+ * Counts the blocks that OpenSM will send to this switch, given the marks. equal: new_lft
+ * is the record.
+ */
+static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw, bool equal,
 		       struct lft_records_written *written)
 {
 	bool all = sw->need_update || subn->need_update;
@@ -215,8 +228,8 @@ static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
 
 	if (all)
 		blocks = written->max_block;
-	else if (memcmp(sw->lft, sw->new_lft,
-			(size_t)written->max_block * PM_LFT_BLOCK) != 0)
+	else if (!equal && memcmp(sw->lft, sw->new_lft,
+				  (size_t)written->max_block * PM_LFT_BLOCK) != 0)
 		for (uint32_t b = 0; b < written->max_block; b++)
 			blocks += !is_recorded(sw, b);
 	written->sent += blocks;
@@ -340,9 +353,11 @@ static void note_low(struct lft_records_lows *lows, const struct lft_records_low
 /*
  * When LinearFDBTop rises, a switch's entries above the old one are unknown: its table
  * may have had no room for them. As long as it does not rise, sending them again is
- * useless after a few tries; once it has risen, they are sent again.
+ * useless after a few tries; once it has risen, they are sent again. *equal becomes false
+ * where new_lft may differ from the record then.
  */
-static void forget_above_top(struct lft_records *records, uint32_t *at, osm_switch_t *sw)
+static void forget_above_top(struct lft_records *records, uint32_t *at, osm_switch_t *sw,
+			     bool *equal)
 {
 	struct lft_records_low now = {key_of(sw), cl_ntoh16(sw->switch_info.lin_top),
 				      sw->max_lid_ho, 1};
@@ -352,6 +367,7 @@ static void forget_above_top(struct lft_records *records, uint32_t *at, osm_swit
 
 	if (gave_up && !same)
 		forget_above(sw, before->top);
+	*equal &= now.top >= now.wanted && !gave_up;
 	if (now.top >= now.wanted)
 		return;
 	if (same)
@@ -393,28 +409,35 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		end_with_plan(sw, plan);
 	*written =
 		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
-					     .withheld = withheld->num + withheld->all};
+					     .withheld = withheld->num + withheld->all,
+					     .equal = true};
 	FOR_EACH_SWITCH(sw, subn) {
 		const struct lft_records_noted *noted =
 			find_noted(records, &at, key_of(sw));
 		uint32_t node = known_now(plan, noted, key_of(sw));
+		bool equal = false, wanted = true;
 
 		if (sw->need_update == 1 && noted && noted->intact)
 			sw->need_update = 0;
 		if (node == PM_NONE) {
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		} else {
-			write_table(routes, stale, sw, node, &written->delta);
-			drained_tables_note(&records->drained, key_of(sw),
-					    is_marked(plan->topology, node, drained),
+			bool drain = is_marked(plan->topology, node, drained);
+
+			equal = write_table(routes, stale, sw, node, &written->delta) &&
+				!drain && !sw->need_update;
+			drained_tables_note(&records->drained, key_of(sw), drain,
 					    pm_routes_table(routes, node),
 					    common_length(routes, sw), sw->new_lft);
+			wanted = equal;
 		}
 		keep_to_room(sw);
-		forget_above_top(records, &low_at, sw);
+		forget_above_top(records, &low_at, sw, &equal);
 		withhold(sw, withheld);
-		count_sent(subn, sw, written);
+		count_sent(subn, sw, equal, written);
+		written->equal &= wanted;
 	}
+	written->equal &= !written->sent && !written->withheld;
 	keep_lows(records);
 	lft_records_outdate(records);
 }

@@ -66,6 +66,7 @@ struct lft_records_written {
 	uint32_t whole;	       /* switches that get their whole table */
 	uint32_t withheld; /* blocks that the plugin sends, as Sets for them are out */
 	uint32_t max_block;
+	bool equal; /* all switches have their tables in OpenSM's record already */
 };
 
 /* Blocks that the plugin sends, and OpenSM must not. Borrowed. */
@@ -90,15 +91,17 @@ void lft_records_forget(struct lft_records *records);
 
 /*
  * Writes new_lft of every switch, without the stale entries found for these routes and
- * records. Removes the mark of switches with intact tables, and forgets these. A switch
- * that is not in the plan keeps its table. Blocks and LinearFDBTop end with the plan's
- * highest LID; a table without room for all LIDs gets those that fit. If a switch's
- * LinearFDBTop does not rise as requested, the blocks above it are sent a few times, and
- * then only changed ones, until it rises. Withheld blocks look acknowledged, so OpenSM
- * sends none of them, unless it writes all tables (subn->need_update). As it would send
- * them to a marked switch, too, the mark is replaced there by a record of zeros: the
- * other blocks differ from it, and are sent. drained[port of plan->topology] marks links
- * that drains exclude, see drained_tables.h.
+ * records. Where these were equal, stale->equal, tables are copied and not compared: the
+ * caller frees that list if a record may have changed since. Removes the mark of switches
+ * with intact tables, and forgets these. A switch that is not in the plan keeps its
+ * table. Blocks and LinearFDBTop end with the plan's highest LID; a table without room
+ * for all LIDs gets those that fit. If a switch's LinearFDBTop does not rise as
+ * requested, the blocks above it are sent a few times, and then only changed ones, until
+ * it rises. Withheld blocks look acknowledged, so OpenSM sends none of them, unless it
+ * writes all tables (subn->need_update). As it would send them to a marked switch, too,
+ * the mark is replaced there by a record of zeros: the other blocks differ from it, and
+ * are sent. drained[port of plan->topology] marks links that drains exclude, see
+ * drained_tables.h.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,

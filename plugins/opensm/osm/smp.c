@@ -81,6 +81,7 @@ struct smp_sender {
 	struct slot slots[SLOTS];
 	uint32_t serial; /* of the last SMP */
 	uint32_t out;	 /* slots of the present batch that are out */
+	uint64_t set;	 /* LFT blocks, in all */
 };
 
 /*
@@ -665,6 +666,7 @@ static void fill_slot(struct smp_sender *smps, struct slot *slot,
 {
 	pthread_mutex_lock(&smps->signal.lock);
 	slot->kind = smp->kind;
+	smps->set += smp->kind == SMP_SET_BLOCK;
 	slot->block = (struct smp_block){guid_of(smp), smp->modifier};
 	slot->recorded = smp->sw != NULL;
 	memcpy(slot->data, smp->data, SMP_DATA);
@@ -938,6 +940,16 @@ uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks)
 			blocks[num++] = smps->slots[i].block;
 	pthread_mutex_unlock(&smps->signal.lock);
 	return num;
+}
+
+uint64_t smp_count_set(struct smp_sender *smps)
+{
+	uint64_t set;
+
+	pthread_mutex_lock(&smps->signal.lock);
+	set = smps->set;
+	pthread_mutex_unlock(&smps->signal.lock);
+	return set;
 }
 
 void smp_disown(struct smp_sender *smps)

@@ -173,6 +173,9 @@ bool smp_is_port_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier
 /* Lists all such LFT blocks, at most SMP_SLOTS; returns their number. Likewise. */
 uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);
 
+/* The number of LFT blocks that the plugin has set so far. With osm->lock held. */
+uint64_t smp_count_set(struct smp_sender *smps);
+
 /*
  * Notes that another engine writes the switches' tables from now on: late answers are not
  * noted in OpenSM's record. On any thread.
