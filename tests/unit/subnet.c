@@ -245,6 +245,11 @@ void subnet_ask(const char *line)
 	queue(request);
 }
 
+void subnet_let_write(void)
+{
+	__wrap_worker_poke(fake.served);
+}
+
 struct control_request *__wrap_control_take(struct control *control)
 {
 	struct control_request *asked = fake.asked;

@@ -52,6 +52,8 @@ bool subnet_is_loaded(void);
  * round. A request that is refused for lack of memory is sent again.
  */
 void subnet_ask(const char *line);
+/* Gives the writer a round. */
+void subnet_let_write(void);
 void subnet_unload(void);
 
 /* A heavy sweep. */

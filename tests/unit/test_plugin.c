@@ -251,8 +251,9 @@ static void drain_beside(void)
 	load("");
 	sweep();
 	sweep();
-	ask_to_drain();
 	subnet_begin_sweep();
+	ask_to_drain();
+	subnet_let_write();
 }
 
 /* A cable fails in the middle of a transition. */
@@ -520,6 +521,7 @@ static void try_all(const struct scenario *s, uint64_t first, uint64_t every)
 	run(s, &none, NULL,
 	    true); /* by now libraries have made their one-time allocations */
 	expected = run(s, &none, NULL, true);
+	assert_true(expected.allocations);
 	for (uint64_t nth = first; nth <= expected.allocations + 1; nth += every)
 		for (unsigned int kind = 0; kind < 4; kind++) {
 			failing = (struct memfault){nth, kind & 1};
