@@ -13,12 +13,13 @@
  *    that is not connected below. It is probably a leaf without hosts yet, and goes two
  *    levels down.
  * 2. Large leaves first: the same, but only switches with a fair share of hosts are
- *    leaves. A core switch with one host has spines for neighbours, none of them a leaf,
- *    and only the whole fabric shows that it is no leaf.
+ *    leaves: more than half of what the leaf of a host has on average. A core switch
+ *    with one host has spines for neighbours, none of them a leaf, and only the whole
+ *    fabric shows that it is no leaf.
  * 3. Roots first: the switches that are farthest from all hosts are the roots, as in a
- *    director with hosts at its line boards and at edge switches below these. Then the
- *    same with the switches that are farthest from large leaves.
- * 4. The centre: where the graph of switches has no cycle (two switches with links
+ *    director with hosts at its line boards and at edge switches below these.
+ * 4. The same with the switches that are farthest from large leaves.
+ * 5. The centre: where the graph of switches has no cycle (two switches with links
  *    between them, a chain, a star), any root will do; the graph's centre is taken.
  *
  * A new plan tries further ways where none of these joins all end ports; the roots that

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Assigns each place a plane, and a rank in it. */
+/*
+ * Assigns each place a plane, and a rank in it.
+ *
+ * On a new leaf the compute ports take the planes in port order, in full rounds; every
+ * other slot takes the plane with the fewest slots of its kind on the leaf, then in the
+ * fabric. Ranks count the slots of a plane in subtree order.
+ */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>

@@ -32,9 +32,16 @@
  * meet on its links, and on those down to it.
  *
  * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
- * cut off somewhere. Those of a block fill one up port after the other (foreign.c), so
- * that the failure of an up port changes few blocks. Each block uses as few adjacent
- * ports as have room; the next block and the next switch go on from there.
+ * cut off somewhere. Those of a block fill one up port after the other, so that the
+ * failure of an up port changes few blocks. Each block uses as few adjacent ports as have
+ * room; the next block and the next switch go on from there. The up port is number
+ * key mod count:
+ *
+ *   at level 1   key = position x step + part
+ *   above        key = position + rank
+ *
+ * The switch's position is its number among the switches of its level and component;
+ * `part` (by LID) and `step` are of the assignment in foreign.c.
  *
  * Going down, where several ports lead to the place, a native destination takes the
  * mirror image of its path up: the link that its own subtree would use for it. A switch
@@ -45,11 +52,12 @@
  * Moved entries: a port down if one leads there, else up. The candidates are the ports
  * that lead there in the whole tree, except the preferred port and those to neighbours
  * without any link to this switch now. The entry takes candidate number key mod count.
- * At a leaf the key is the destination's number less the leaf's, above it the number plus
- * that of the switch: so moved entries spread evenly over the ports of every switch, and
- * those of one destination over the planes. If that port does not lead there now, it is
- * removed, and the next choice uses key / count. So an entry that has moved seldom moves
- * again at other failures.
+ * At a leaf the key is the destination's number less the leaf's. Above, a native one's is
+ * its rank, divided as for the digit, plus the switch's position; a foreign one's is the
+ * key of its preferred port, up or down. So moved entries spread evenly over the ports of
+ * every switch, and those of one destination over the planes. If that port does not lead
+ * there now, it is removed, and the next choice uses key / count. So an entry that has
+ * moved seldom moves again at other failures.
  *
  * The leaf's number is subtracted for the sake of shift permutations, where all leaves
  * send equally far: so the moved flows of all leaves take one plane. Each of them shares

@@ -38,18 +38,23 @@ struct pm_order_waits {
 };
 
 /*
- * Counts the paths between hosts that each block restores, by the tables of the last
- * update, which was for usable[port]: those over its new entries for hosts, without sound
+ * Sorts blocks. Two constraints come first:
+ *
+ *   turns     where a switch's entry turns from down to up, each switch that may still
+ *             send down to that switch gets its block earlier. So no packet goes down and
+ *             then up that did not before: there is neither a loop nor a credit loop
+ *   detours   where a LID has detours, which may lead in any direction, the next switch
+ *             with a changed entry on its packets' path gets its block earlier
+ *
+ * Otherwise blocks that restore more paths between hosts are earlier; then higher levels,
+ * switches and blocks by number. Paths are counted by the tables of the last update,
+ * which was for usable[port]: those over a block's new entries for hosts, without sound
  * entries. Of a LID with a sound entry in some block, each other entry counts as at least
- * one path, as packets may still come over the sound one. Sorts by that number, then by
- * level, highest first, switch and block. Two constraints come first. Where a switch's
- * entry turns from down to up, each switch that may still send down to that switch gets
- * its block earlier. So no packet goes down and then up that did not before, and there is
- * neither a loop nor a credit loop. Where a LID has detours, which may lead in any
- * direction, the next switch with a changed entry on its packets' path gets its block
- * earlier. Cycles of such constraints are broken. -ENOMEM: the order is arbitrary. Cost:
- * of each changed entry O(1) on leaves; of each block above O(ports of the switches below
- * that send to its LIDs); of each entry that turns O(ports of the switch).
+ * one path, as packets may still come over the sound one.
+ *
+ * Cycles of constraints are broken. -ENOMEM: the order is arbitrary. Cost: of each
+ * changed entry O(1) on leaves; of each block above O(ports of the switches below that
+ * send to its LIDs); of each entry that turns O(ports of the switch).
  */
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,

@@ -61,7 +61,8 @@ struct repair_subject {
 
 /* Result. */
 struct repaired {
-	uint32_t number; /* from 1; 0: no failure was found */
+	uint32_t number; /* counts repairs that found a failure or sent a block, from 1
+			    since OpenSM's start; 0: this one did neither */
 	char change[REPAIR_CHANGE_TEXT];
 	uint32_t traps, queries, unanswered, links_down;
 	uint32_t rounds;      /* rounds that found a failure; above 1: found in parts */

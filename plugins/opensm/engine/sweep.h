@@ -33,7 +33,8 @@
  *
  * An error anywhere leaves OpenSM's forwarding tables unchanged: the callback returns -1,
  * the repairer's view becomes void, and OpenSM goes on to its next engine, if there is
- * one (failback.h has how long). LIDs that were given to the LID manager by then stay.
+ * one. The same happens on purpose when too few pairs are reachable (failback.h has that
+ * rule, and the way back). LIDs that were given to the LID manager by then stay.
  *
  * If another engine comes first in routing_engine, nothing is done until OpenSM calls
  * this one, and OpenSM assigns LIDs.
