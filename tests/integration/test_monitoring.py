@@ -113,6 +113,12 @@ class Metrics(labtest.Folders):
         self.assertGreater(len(names), 50)
         self.assertEqual([name for name in sorted(names) if f'"{name}"' not in source], [])
 
+    def test_names_stand_in_the_document(self):
+        """docs/json.md has the full name of each, and no other."""
+        names = {line.split()[2] for line in self.GOLDEN}
+        page = (pmlab.ROOT / "docs" / "json.md").read_text("utf-8")
+        self.assertEqual(set(re.findall(r"`(portmajor_\w+)`", page)), names)
+
     def test_names(self):
         """The same for those in dashboard and alerts."""
         text = self.read()
