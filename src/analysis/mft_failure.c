@@ -107,7 +107,7 @@ static uint64_t count_full_load(const struct failure *f)
 static void report(struct failure *f, struct pm_mft_failure *result)
 {
 	*result = (struct pm_mft_failure){
-		.blocks = f->steps.places,
+		.blocks = f->steps.cells,
 		.sets = f->steps.num,
 		.ordered = f->steps.ordered,
 		.longest = f->steps.longest,

@@ -75,7 +75,7 @@ static int print_plan(FILE *out, const void *arg)
 	fprintf(out, "%s\norder %s\nlmc %u\n", magic, pm_lid_order_name(plan->order),
 		plan->lmc);
 	if (plan->adopted)
-		fputs("held\n", out);
+		fputs("adopted\n", out);
 	print_skeleton(out, plan->topology);
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		if (!plan->lid[i])
@@ -376,7 +376,7 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 	if (r->lexer.line == 3)
 		return pm_text_is(word, "lmc") ? parse_lmc(r, rest)
 					       : bad_line(r, "no lmc");
-	if (r->lexer.line == 4 && pm_text_is(line, "held")) {
+	if (r->lexer.line == 4 && pm_text_is(line, "adopted")) {
 		r->adopted = true;
 		return 0;
 	}

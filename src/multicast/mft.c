@@ -273,11 +273,11 @@ static uint32_t count_entries(const struct masks *a, const struct masks *b)
 	return count;
 }
 
-static int add_place(struct pm_mft_delta *delta, struct pm_mft_place place)
+static int add_cell(struct pm_mft_delta *delta, struct pm_mft_cell cell)
 {
-	if (pm_grow(&delta->places, &delta->room, delta->num + 1, sizeof(place)))
+	if (pm_grow(&delta->cells, &delta->room, delta->num + 1, sizeof(cell)))
 		return -ENOMEM;
-	delta->places[delta->num++] = place;
+	delta->cells[delta->num++] = cell;
 	return 0;
 }
 
@@ -294,8 +294,8 @@ static int compare_switch(const struct pm_mfts *installed, const struct pm_mfts 
 		count = count_entries(mft_masks(installed, old), mft_masks(wanted, new));
 		delta->entries += count;
 		if ((count || old == ENTRY_UNKNOWN) &&
-		    add_place(delta,
-			      (struct pm_mft_place){sw, (uint16_t)block, (uint8_t)p}))
+		    add_cell(delta,
+			     (struct pm_mft_cell){sw, (uint16_t)block, (uint8_t)p}))
 			return -ENOMEM;
 	}
 	return 0;
@@ -323,8 +323,8 @@ static int list_unknown(const struct pm_mfts *installed, uint32_t sw, uint32_t b
 {
 	for (uint32_t p = 0; p < pm_mfts_num_positions(installed, sw); p++)
 		if (*mft_cell(installed, sw, block, p) == ENTRY_UNKNOWN &&
-		    add_place(delta,
-			      (struct pm_mft_place){sw, (uint16_t)block, (uint8_t)p}))
+		    add_cell(delta,
+			     (struct pm_mft_cell){sw, (uint16_t)block, (uint8_t)p}))
 			return -ENOMEM;
 	return 0;
 }
@@ -345,6 +345,6 @@ int pm_mft_unknown_find(const struct pm_mfts *installed, uint32_t first, uint32_
 
 void pm_mft_delta_free(struct pm_mft_delta *delta)
 {
-	free(delta->places);
+	free(delta->cells);
 	*delta = (struct pm_mft_delta){0};
 }

@@ -309,8 +309,8 @@ static int add_sets(const struct work *work, uint32_t block, struct pm_mft_steps
 		if (add_step(work, block, step, steps))
 			return -ENOMEM;
 	for (uint32_t c = 0; c < work->num_cells; c++)
-		steps->places += has_set(work, &work->cells[c], 0) ||
-				 has_set(work, &work->cells[c], 1);
+		steps->cells += has_set(work, &work->cells[c], 0) ||
+				has_set(work, &work->cells[c], 1);
 	if (work->ordered && steps->num - first > steps->longest)
 		steps->longest = steps->num - first;
 	return 0;
@@ -352,7 +352,7 @@ int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *ste
 	uint32_t blocks = pm_mfts_num_blocks(input->installed);
 	int rc = allocate_work(&work);
 
-	steps->num = steps->places = steps->ordered = steps->cleared = steps->longest = 0;
+	steps->num = steps->cells = steps->ordered = steps->cleared = steps->longest = 0;
 	if (pm_mfts_num_blocks(input->wanted) > blocks)
 		blocks = pm_mfts_num_blocks(input->wanted);
 	for (uint32_t b = input->first; !rc && b < input->end && b < blocks; b++)

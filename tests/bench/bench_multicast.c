@@ -287,14 +287,14 @@ static void end(struct bench *b)
 /* ---- Events ---- */
 
 struct range {
-	uint64_t num, sum, most, places, longest, ordered;
+	uint64_t num, sum, most, cells, longest, ordered;
 };
 
 static void add(struct range *range, const struct pm_mft_steps *steps)
 {
 	range->num++;
 	range->sum += steps->num;
-	range->places += steps->places;
+	range->cells += steps->cells;
 	range->ordered += steps->ordered;
 	if (steps->num > range->most)
 		range->most = steps->num;
@@ -329,7 +329,7 @@ static void print_range(struct bench *b, const char *name, const char *event,
 	       " | %.2f | %.1f |%s\n",
 	       name, event, range->num, (double)range->sum / (double)range->num,
 	       range->most, part, range->longest,
-	       range->places ? (double)range->sum / (double)range->places : 1.0,
+	       range->cells ? (double)range->sum / (double)range->cells : 1.0,
 	       (double)range->ordered / (double)range->num,
 	       good ? "" : " more than is to be");
 	b->good &= good;

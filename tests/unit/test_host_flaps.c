@@ -72,7 +72,7 @@ static void test_slowly(void **state)
 	note(4, 2999);
 	check(3000, "1: 4 ? 101 1000-2999");
 	note(3, 3000);
-	host_flaps_hold(&flaps, &(struct pm_damping_end){5, 3});
+	host_flaps_defer(&flaps, &(struct pm_damping_end){5, 3});
 	check(3000, "2: 3 h3 1 3000-3000 4 ? 101 1000-2999");
 }
 

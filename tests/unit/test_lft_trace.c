@@ -236,7 +236,7 @@ static const struct {
 	{"table.switch", MAGIC "table 100008 0 " ENTRIES("01", "01") "\n",
 	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another "
 	 "fabric?"},
-	{"table.twice", MAGIC L0 L0, "in:3: this block is held in line 2 already"},
+	{"table.twice", MAGIC L0 L0, "in:3: this block is in line 2 already"},
 	{"table.none", MAGIC LIDS L0 L1 S0 FAILED,
 	 "in:7: no table of switch \"s1\": of another fabric?"},
 	{"failed.form", MAGIC "failed 200000 2\n",

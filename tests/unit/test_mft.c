@@ -124,9 +124,9 @@ static void compare_delta(const struct pm_mft_delta *delta, const struct model *
 				if (!count && !x->unknown)
 					continue;
 				assert_true(num < delta->num);
-				assert_int_equal(delta->places[num].sw, sw);
-				assert_int_equal(delta->places[num].block, b);
-				assert_int_equal(delta->places[num++].position, p);
+				assert_int_equal(delta->cells[num].sw, sw);
+				assert_int_equal(delta->cells[num].block, b);
+				assert_int_equal(delta->cells[num++].position, p);
 			}
 	assert_int_equal(num, delta->num);
 	assert_int_equal(entries, delta->entries);

@@ -329,7 +329,7 @@ static uint64_t place_of(const struct trial *t, const struct pm_mft_set *set)
 }
 
 /*
- * The places that differ have one Set or two, in order, the last one of which has the
+ * The cells that differ have one Set or two, in order, the last one of which has the
  * wanted masks.
  */
 static void check_sets(struct trial *t)
@@ -338,7 +338,7 @@ static void check_sets(struct trial *t)
 
 	EXPECT(!pm_mft_delta_find(t->installed, t->wanted, 0, PM_MFT_BLOCKS, t->reachable,
 				  &delta));
-	EXPECT(t->steps.places == delta.num);
+	EXPECT(t->steps.cells == delta.num);
 	EXPECT(t->steps.num >= delta.num && t->steps.num <= 2 * delta.num);
 	met.twice += t->steps.num - delta.num;
 	pm_mft_delta_free(&delta);

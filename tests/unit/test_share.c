@@ -91,7 +91,7 @@ static void assert_fair(const struct drawn *d)
 	for (uint32_t port = 0; port < PORTS; port++)
 		assert_true(load_of(d, d->rates, port) <= d->room[port] + CLOSE);
 	for (uint32_t f = 0; f < d->flows.num; f++) {
-		bool held = d->first[f] == d->first[f + 1];
+		bool limited = d->first[f] == d->first[f + 1];
 
 		for (uint32_t i = d->first[f]; i < d->first[f + 1]; i++) {
 			uint32_t port = d->ports[i];
@@ -100,13 +100,13 @@ static void assert_fair(const struct drawn *d)
 			for (uint32_t o = 0; o < d->flows.num; o++)
 				most &= !is_on(d, o, port) ||
 					d->rates[o] <= d->rates[f] + CLOSE;
-			held |= most;
+			limited |= most;
 		}
-		assert_true(held);
+		assert_true(limited);
 	}
 }
 
-/* All flows that no full port holds grow by a little, again and again. */
+/* All flows that no full port limits grow by a little, again and again. */
 static void grow(struct drawn *d, double step)
 {
 	bool grows = true;
@@ -117,13 +117,13 @@ static void grow(struct drawn *d, double step)
 
 		grows = false;
 		for (uint32_t f = 0; f < d->flows.num; f++) {
-			bool held = d->first[f] == d->first[f + 1];
+			bool limited = d->first[f] == d->first[f + 1];
 
 			for (uint32_t i = d->first[f]; i < d->first[f + 1]; i++)
-				held |= load_of(d, d->slow, d->ports[i]) >=
-					d->room[d->ports[i]];
-			more[f] = held ? 0 : step;
-			grows |= !held;
+				limited |= load_of(d, d->slow, d->ports[i]) >=
+					   d->room[d->ports[i]];
+			more[f] = limited ? 0 : step;
+			grows |= !limited;
 		}
 		for (uint32_t f = 0; f < d->flows.num; f++)
 			d->slow[f] += more[f];

@@ -67,7 +67,7 @@ static void test_start(void **state)
 }
 
 /* Changes that go on: pauses double up to the most, and begin anew after a quiet time. */
-static void test_hold(void **state)
+static void test_delay(void **state)
 {
 	double now = 1e3, pause = 10e3;
 
@@ -85,10 +85,10 @@ static void test_hold(void **state)
 	expect_due(now + THROTTLE_START_MS);
 	sweep(now + 4e3, 1e3);
 	report(now + 5e3);
-	expect_due(now + 4e3 + THROTTLE_HOLD_MS);
+	expect_due(now + 4e3 + THROTTLE_DELAY_MS);
 }
 
-/* No hold is shorter than the last sweep, nor longer than four of them. */
+/* No delay is shorter than the last sweep, nor longer than four of them. */
 static void test_long_sweeps(void **state)
 {
 	sweep(50e3, 50e3);
@@ -105,7 +105,7 @@ static void test_long_sweeps(void **state)
 	expect_due(2700e3 + 200e3);
 }
 
-/* A host that was dropped does not wait for a hold, but for the end of a sweep. */
+/* A host that was dropped does not wait for the delay, but for the end of a sweep. */
 static void test_dropped(void **state)
 {
 	sweep(1e3, 1e3);
@@ -135,14 +135,14 @@ static void test_request(void **state)
 	report(1e3);
 	assert_true(throttle_request(throttle, 2e3));
 	assert_false(throttle_request(throttle, 3e3));
-	expect_due(2e3 + THROTTLE_HOLD_MS); /* should it not begin */
-	assert_true(throttle_request(throttle, 2e3 + THROTTLE_HOLD_MS));
+	expect_due(2e3 + THROTTLE_DELAY_MS); /* should it not begin */
+	assert_true(throttle_request(throttle, 2e3 + THROTTLE_DELAY_MS));
 	throttle_begin_sweep(throttle, 20e3);
 	expect_due(0);
 	report(21e3);
 	assert_true(throttle_request(throttle, 21e3)); /* discovery begins anew */
 	throttle_end_sweep(throttle, 22e3);
-	expect_due(22e3 + 2 * THROTTLE_HOLD_MS);
+	expect_due(22e3 + 2 * THROTTLE_DELAY_MS);
 	assert_true(throttle_request(throttle, 23e3));
 }
 
@@ -187,7 +187,7 @@ static void test_doubt(void **state)
 	assert_int_equal(throttle_count(throttle), 1);
 	assert_int_equal(throttle_take(throttle, lids, 2), 1);
 	throttle_confirm(throttle, LID, true);
-	expect_due(1e3 + THROTTLE_HOLD_MS);
+	expect_due(1e3 + THROTTLE_DELAY_MS);
 }
 
 /*
@@ -258,7 +258,7 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(none),	   TEST(start),	  TEST(hold),	       TEST(long_sweeps),
+		TEST(none),	   TEST(start),	  TEST(delay),	       TEST(long_sweeps),
 		TEST(dropped),	   TEST(request), TEST(long_sweep),    TEST(doubt),
 		TEST(light_sweep), TEST(many),	  TEST(doubt_goes_on),
 	};

@@ -102,7 +102,7 @@ void pm_mfts_forget_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 			  uint32_t position);
 
 /* A block and position of a switch: one Set. */
-struct pm_mft_place {
+struct pm_mft_cell {
 	uint32_t sw;
 	uint16_t block;
 	uint8_t position;
@@ -110,7 +110,7 @@ struct pm_mft_place {
 
 /* All zero at first. */
 struct pm_mft_delta {
-	struct pm_mft_place *places; /* by block, then switch, then position */
+	struct pm_mft_cell *cells; /* by block, then switch, then position */
 	uint32_t num, room;
 	uint64_t entries; /* (switch, MLID) with different masks, by position */
 };

@@ -55,7 +55,7 @@ struct pm_mft_steps {
 	 * and position. */
 	struct pm_mft_set *sets;
 	uint32_t num, room;
-	uint32_t places;  /* (switch, block, position) that differ; some of them take two
+	uint32_t cells;	  /* (switch, block, position) that differ; some of them take two
 			     Sets */
 	uint32_t ordered; /* groups that need an order */
 	uint32_t cleared; /* of these: groups with such reduced entries */

@@ -371,11 +371,11 @@ static int read_back(struct mcast *m, const struct mcast_subject *subject, uint3
 		     uint32_t end, struct mft_wire_done *done)
 {
 	const struct mft_wire wire = wire_of(m, subject);
-	struct pm_mft_delta unknown = {.places = NULL};
+	struct pm_mft_delta unknown = {.cells = NULL};
 	int rc = pm_mft_unknown_find(m->installed, first, end, m->reachable, &unknown);
 
 	if (!rc && unknown.num)
-		mft_wire_read(&wire, unknown.places, unknown.num, done);
+		mft_wire_read(&wire, unknown.cells, unknown.num, done);
 	pm_mft_delta_free(&unknown);
 	return rc;
 }
@@ -400,7 +400,7 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 	if (!rc && !done->wire.interrupted)
 		rc = pm_mft_steps_find(&input, &steps);
 	if (!rc && steps.num) {
-		done->places += steps.places;
+		done->cells += steps.cells;
 		done->ordered += steps.ordered;
 		mft_wire_send(&wire, &steps, &done->wire);
 	}
@@ -418,7 +418,7 @@ static int bring_groups_up_to_date(struct mcast *m, const struct mcast_subject *
 		return 0;
 	rc = bring_up_to_date(m, subject, 0, m->blocks, done);
 	m->in_step = !rc && !done->wire.interrupted && !done->wire.gave_up &&
-		     !done->wire.queried && !done->places &&
+		     !done->wire.queried && !done->cells &&
 		     !memchr(m->reachable, 0, m->plan->topology->num_switches);
 	return rc;
 }

@@ -331,7 +331,7 @@ static void note_returned(void *context, const struct returned *done)
 	struct plugin *plugin = context;
 
 	log_return(plugin, done);
-	if (plugin->state && (done->number || done->left || done->held))
+	if (plugin->state && (done->number || done->left || done->deferred))
 		state_note_return(plugin->state, done);
 }
 
@@ -418,7 +418,7 @@ static void note_groups(void *context, const struct mcast_done *done)
 							   done->wire.interrupted,
 					     .sent = done->wire.sent,
 					     .acked = done->wire.acked,
-					     .bound = done->places,
+					     .bound = done->cells,
 					     .ordered = done->ordered,
 					     .milliseconds = done->milliseconds,
 				     });

@@ -83,15 +83,15 @@ struct returned {
 	uint32_t hosts, cables; /* in service now */
 	uint32_t left;		/* links that are left to OpenSM, .. */
 	const char *why;	/* .. and why the first of them is, or NULL */
-	bool missed;	  /* its running sweep, if any, has not found all of these */
-	uint32_t held;	  /* hosts that flap: served later */
-	uint32_t gone;	  /* with `look`: hosts whose links are down, and were up */
-	uint32_t strange; /* with `look`: ports that only a discovery explains */
+	bool missed;	   /* its running sweep, if any, has not found all of these */
+	uint32_t deferred; /* hosts that flap: served later */
+	uint32_t gone;	   /* with `look`: hosts whose links are down, and were up */
+	uint32_t strange;  /* with `look`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
-	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], held_links[RETURNS_TEXT];
+	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], deferred_links[RETURNS_TEXT];
 	char strange_ports[RETURNS_TEXT];
-	/* The leaves' ports of the first of `hosts`, and of `held`. */
-	struct pm_damping_end host_ends[RETURNS_HOSTS], held_ends[RETURNS_HOSTS];
+	/* The leaves' ports of the first of `hosts`, and of `deferred`. */
+	struct pm_damping_end host_ends[RETURNS_HOSTS], deferred_ends[RETURNS_HOSTS];
 	uint32_t queries, sets, unanswered;
 	uint32_t blocks, acked; /* of whole tables, in `sets` */
 	/*

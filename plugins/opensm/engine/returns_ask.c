@@ -298,17 +298,18 @@ static void judge_all(struct work *work)
 }
 
 /* Counts and names a host that waits: once until it is served. */
-static void note_held(struct work *work, uint32_t port)
+static void note_deferred(struct work *work, uint32_t port)
 {
 	struct history *history = &work->returns->history[port];
 
 	if (history->told)
 		return;
 	history->told = true;
-	if (work->result->held < RETURNS_HOSTS)
-		work->result->held_ends[work->result->held] = returns_end(work, port);
-	work->result->held++;
-	returns_name_link(work, port, PM_NONE, work->result->held_links);
+	if (work->result->deferred < RETURNS_HOSTS)
+		work->result->deferred_ends[work->result->deferred] =
+			returns_end(work, port);
+	work->result->deferred++;
+	returns_name_link(work, port, PM_NONE, work->result->deferred_links);
 }
 
 void returns_ask(struct work *work)
@@ -322,7 +323,7 @@ void returns_ask(struct work *work)
 		address_ends(work, link);
 		link->waits = !link->why && link->host && is_flapping(work, link);
 		if (link->waits)
-			note_held(work, link->port);
+			note_deferred(work, link->port);
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	ask_far(work);

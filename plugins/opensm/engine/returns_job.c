@@ -228,7 +228,7 @@ static void run(struct repairer *r, const uint8_t *reported, bool look,
 	r->tries[JOB_RETURN].due_ms = returns_due(r->config.returns);
 	if (any)
 		r->config.log_return(r->config.context, done);
-	if (done->number || done->left || done->held)
+	if (done->number || done->left || done->deferred)
 		repairer_note_tables(r, false, true);
 	if (done->gone)
 		repairer_tell_later(r);

@@ -20,7 +20,7 @@ struct throttle {
 	uint64_t traps, traps_ever;
 	double since, dropped; /* first trap, first host that is back; or 0 */
 	double begun, ended;   /* the last sweep; ended < begun: it is running */
-	double length, hold;   /* of the last one that has ended; after it */
+	double length, delay;  /* of the last one that has ended; after it */
 	double pause;	       /* after the return of a host that was dropped */
 	double doubt; /* when the last sweep for a switch in doubt would have begun, one
 			 in THROTTLE_DOUBT_MS */
@@ -33,7 +33,7 @@ struct throttle *throttle_start(void)
 	if (!throttle)
 		return NULL;
 	pthread_mutex_init(&throttle->lock, NULL);
-	throttle->hold = THROTTLE_HOLD_MS;
+	throttle->delay = THROTTLE_DELAY_MS;
 	throttle->pause = THROTTLE_DROPPED_MS;
 	return throttle;
 }
@@ -91,7 +91,7 @@ static bool is_running(const struct throttle *throttle)
 /* When a request may be repeated: the sweep may have ended without an event. */
 static double after_request(const struct throttle *throttle)
 {
-	double pause = is_running(throttle) ? most_of(throttle) : THROTTLE_HOLD_MS;
+	double pause = is_running(throttle) ? most_of(throttle) : THROTTLE_DELAY_MS;
 
 	return throttle->requested > 0 ? throttle->requested + pause : 0;
 }
@@ -105,7 +105,7 @@ static double due_of(const struct throttle *throttle)
 	if (is_running(throttle)) /* perhaps no event has ended it */
 		return fmax(throttle->begun + most_of(throttle), after_request(throttle));
 	due = throttle->since > 0 ? fmax(throttle->since + THROTTLE_START_MS,
-					 throttle->ended + throttle->hold)
+					 throttle->ended + throttle->delay)
 				  : INFINITY;
 	if (is_in_doubt(throttle))
 		due = fmin(due,
@@ -243,10 +243,11 @@ struct throttle_wait throttle_waits(struct throttle *throttle)
 void throttle_begin_sweep(struct throttle *throttle, double now)
 {
 	pthread_mutex_lock(&throttle->lock);
-	if (throttle->since > 0 && throttle->since < throttle->ended + 2 * throttle->hold)
-		throttle->hold = fmin(2 * throttle->hold, most_of(throttle));
+	if (throttle->since > 0 &&
+	    throttle->since < throttle->ended + 2 * throttle->delay)
+		throttle->delay = fmin(2 * throttle->delay, most_of(throttle));
 	else
-		throttle->hold = THROTTLE_HOLD_MS;
+		throttle->delay = THROTTLE_DELAY_MS;
 	if (is_in_doubt(throttle))
 		throttle->doubt = fmin(fmax(throttle->doubt, now) + THROTTLE_DOUBT_MS,
 				       now + THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS);
@@ -269,6 +270,6 @@ void throttle_end_sweep(struct throttle *throttle, double now)
 	throttle->ended = now;
 	throttle->requested = 0; /* a discovery that began anew has fulfilled it */
 	throttle->length = now - throttle->begun;
-	throttle->hold = fmax(throttle->hold, throttle->length);
+	throttle->delay = fmax(throttle->delay, throttle->length);
 	pthread_mutex_unlock(&throttle->lock);
 }

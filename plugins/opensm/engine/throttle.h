@@ -11,13 +11,14 @@
  *                   '---- another trap, light sweep -'
  *
  * The sweep then begins THROTTLE_START_MS after the first trap. While changes go on, the
- * next one waits for a hold after the end of the one before: THROTTLE_HOLD_MS, or as long
- * as the last sweep took, doubled each time up to THROTTLE_MOST_MS, or four sweeps. A
- * host that OpenSM has dropped and that is back does not wait for that, nor does a switch
- * that is not CONFIRMED within THROTTLE_START_MS. But OpenSM itself may cause the next
- * trap, as it sets down a port with odd values in each sweep: after THROTTLE_DOUBT_MOST
- * sweeps for such switches one follows in THROTTLE_DOUBT_MS. A sweep that is running is
- * taken for one that has ended without a word after THROTTLE_MOST_MS, or four sweeps.
+ * next one waits for a delay after the end of the one before: THROTTLE_DELAY_MS, or as
+ * long as the last sweep took, doubled each time up to THROTTLE_MOST_MS, or four sweeps.
+ * A host that OpenSM has dropped and that is back does not wait for that, nor does a
+ * switch that is not CONFIRMED within THROTTLE_START_MS. But OpenSM itself may cause the
+ * next trap, as it sets down a port with odd values in each sweep: after
+ * THROTTLE_DOUBT_MOST sweeps for such switches one follows in THROTTLE_DOUBT_MS. A sweep
+ * that is running is taken for one that has ended without a word after THROTTLE_MOST_MS,
+ * or four sweeps.
  *
  * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
  * it: for a switch that has reported since the last one the bit is hidden from them, and
@@ -40,7 +41,7 @@
 #include <stdint.h>
 
 #define THROTTLE_START_MS 3e3
-#define THROTTLE_HOLD_MS 10e3
+#define THROTTLE_DELAY_MS 10e3
 #define THROTTLE_MOST_MS 60e3
 /*
  * At most, less by a step each time and then anew: a sweep may drop a host that is away
@@ -92,7 +93,7 @@ bool throttle_hides(struct throttle *throttle, uint16_t lid, double now);
 void throttle_hasten(struct throttle *throttle, double since);
 
 /*
- * A sweep is to be requested: no other one is due for THROTTLE_HOLD_MS, or until it has
+ * A sweep is to be requested: no other one is due for THROTTLE_DELAY_MS, or until it has
  * begun or ended. False: that is so already.
  */
 bool throttle_request(struct throttle *throttle, double now);

@@ -101,7 +101,7 @@ void host_flaps_note_once(struct host_flaps *flaps, const struct pm_damping_end 
 	pthread_mutex_unlock(&flaps->mutex);
 }
 
-void host_flaps_hold(struct host_flaps *flaps, const struct pm_damping_end *leaf)
+void host_flaps_defer(struct host_flaps *flaps, const struct pm_damping_end *leaf)
 {
 	struct host_flap *flap;
 

@@ -46,7 +46,7 @@ void host_flaps_note_once(struct host_flaps *flaps, const struct pm_damping_end 
 			  time_t since, time_t now);
 
 /* Notes that its next return is served later. */
-void host_flaps_hold(struct host_flaps *flaps, const struct pm_damping_end *leaf);
+void host_flaps_defer(struct host_flaps *flaps, const struct pm_damping_end *leaf);
 
 /*
  * The member `flapping_hosts`: those that went down last come first. Names of leaves are

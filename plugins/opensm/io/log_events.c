@@ -161,11 +161,11 @@ void log_return(const struct plugin *plugin, const struct returned *done)
 			 done->left,
 			 done->left == 1 ? " that came back is" : "s that came back are",
 			 done->left_links, done->why);
-	if (done->held)
+	if (done->deferred)
 		log_line(log, OSM_LOG_INFO, ": %u host%s served once a second: %s",
-			 done->held,
-			 done->held == 1 ? " flaps, and is" : "s flap, and are",
-			 done->held_links);
+			 done->deferred,
+			 done->deferred == 1 ? " flaps, and is" : "s flap, and are",
+			 done->deferred_links);
 }
 
 void log_wait(const struct plugin *plugin, const struct throttle_wait *wait)
@@ -247,7 +247,7 @@ void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 		 ", acked %" PRIu64 ", bound %u, read back %" PRIu64 " of %" PRIu64
 		 "; groups in order %u; up and down again %u, members left out %u; "
 		 "%.1f ms%s%s%s",
-		 done->groups, done->trees, wire->sent, wire->acked, done->places,
+		 done->groups, done->trees, wire->sent, wire->acked, done->cells,
 		 wire->learned, wire->queried, done->ordered, done->spanned,
 		 done->excluded, done->milliseconds,
 		 wire->interrupted ? "; interrupted by a failure" : "",

@@ -185,8 +185,8 @@ static void count_returns(struct state *state, const struct returned *returned)
 
 	for (uint32_t i = 0; i < returned->hosts && i < RETURNS_HOSTS; i++)
 		host_flaps_note(&state->host_flaps, &returned->host_ends[i], now);
-	for (uint32_t i = 0; i < returned->held && i < RETURNS_HOSTS; i++)
-		host_flaps_hold(&state->host_flaps, &returned->held_ends[i]);
+	for (uint32_t i = 0; i < returned->deferred && i < RETURNS_HOSTS; i++)
+		host_flaps_defer(&state->host_flaps, &returned->deferred_ends[i]);
 }
 
 static void add_left(struct left *left, const struct returned *returned)
@@ -207,7 +207,7 @@ void state_note_return(struct state *state, const struct returned *returned)
 	state->totals.returned.hosts += returned->hosts;
 	state->totals.returned.cables += returned->cables;
 	state->totals.returned.left += returned->left;
-	state->totals.returned.held += returned->held;
+	state->totals.returned.deferred += returned->deferred;
 	state->totals.repairs.sent += returned->blocks;
 	state->totals.repairs.acked += returned->acked;
 	state->totals.repairs.least += returned->blocks; /* whole tables */
@@ -219,10 +219,10 @@ void state_note_return(struct state *state, const struct returned *returned)
 			    "hosts %u, cables %u, %.1f ms; in service: %s",
 			    returned->hosts, returned->cables, returned->milliseconds,
 			    returned->links);
-	if (returned->held)
+	if (returned->deferred)
 		events_note(state->events, EVENT_WARNING, "return",
 			    "flaps, and is served once a second: %s",
-			    returned->held_links);
+			    returned->deferred_links);
 }
 
 /* The time of day that was, or will be, at this time of clock_ms; 0: none. */

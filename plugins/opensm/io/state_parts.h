@@ -36,7 +36,7 @@ struct totals {
 	} runs, repairs, moves;
 	uint64_t repair_restoring;
 	struct {
-		uint64_t hosts, cables, left, held;
+		uint64_t hosts, cables, left, deferred;
 	} returned;	       /* as in struct returned */
 	uint64_t traps_taken;  /* as in struct throttle_wait: traps_ever */
 	uint64_t stale, loops; /* as in struct state_run */

@@ -10,22 +10,22 @@
 
 struct sending {
 	const struct mft_wire *wire;
-	const struct pm_mft_set *sets;	   /* Sets to send, or NULL .. */
-	const struct pm_mft_place *places; /* .. and these blocks to read */
-	uint32_t out[PM_MFT_BLOCKS];	   /* [block] Sets of step 0 that are out */
-	bool failed[PM_MFT_BLOCKS];	   /* [block] one of them was not answered */
-	uint32_t silent;		   /* silent switches */
+	const struct pm_mft_set *sets;	 /* Sets to send, or NULL .. */
+	const struct pm_mft_cell *cells; /* .. and these blocks to read */
+	uint32_t out[PM_MFT_BLOCKS];	 /* [block] Sets of step 0 that are out */
+	bool failed[PM_MFT_BLOCKS];	 /* [block] one of them was not answered */
+	uint32_t silent;		 /* silent switches */
 	bool over;
 	struct mft_wire_done *done;
 };
 
-static struct pm_mft_place place_of(const struct sending *s, uint32_t index)
+static struct pm_mft_cell cell_of(const struct sending *s, uint32_t index)
 {
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
 
 	if (!set)
-		return s->places[index];
-	return (struct pm_mft_place){set->sw, set->block, set->position};
+		return s->cells[index];
+	return (struct pm_mft_cell){set->sw, set->block, set->position};
 }
 
 /* The path to a reachable switch; false: it is too long. */
@@ -49,28 +49,28 @@ static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *
 	return true;
 }
 
-/* Addresses an SMP for a place; returns why nothing can be sent there, or NULL. */
-static const char *address(const struct sending *s, const struct pm_mft_place *place,
+/* Addresses an SMP for a cell; returns why nothing can be sent there, or NULL. */
+static const char *address(const struct sending *s, const struct pm_mft_cell *cell,
 			   struct smp_request *smp)
 {
 	const struct mft_wire *wire = s->wire;
 	const osm_switch_t *sw =
-		lft_records_switch(&wire->osm->subn, wire->plan, place->sw);
+		lft_records_switch(&wire->osm->subn, wire->plan, cell->sw);
 
 	*smp = (struct smp_request){
 		.kind = s->sets ? SMP_SET_MFT : SMP_MFT,
 		.sw = sw,
-		.modifier = smp_mft_modifier(place->block, place->position)};
-	if (wire->silent[place->sw])
+		.modifier = smp_mft_modifier(cell->block, cell->position)};
+	if (wire->silent[cell->sw])
 		return "a block not answered";
-	if (!sw || !find_route(wire, place->sw, &smp->route))
+	if (!sw || !find_route(wire, cell->sw, &smp->route))
 		return "a switch has no route";
 	if (smp_is_mft_out(wire->smps, osm_node_get_node_guid(sw->p_node), smp->modifier))
 		return "an earlier SMP for the block is out";
 	return NULL;
 }
 
-/* Leaves out a place, and with it later Sets of its block. */
+/* Leaves out a cell, and with it later Sets of its block. */
 static void leave_out(struct sending *s, uint32_t index, const char *reason)
 {
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
@@ -85,7 +85,7 @@ static enum smp_make make_smp(void *context, uint32_t index, struct smp_request 
 {
 	struct sending *s = context;
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
-	const struct pm_mft_place place = place_of(s, index);
+	const struct pm_mft_cell cell = cell_of(s, index);
 	const char *reason;
 
 	s->done->interrupted |= s->wire->is_interrupted(s->wire->context);
@@ -94,7 +94,7 @@ static enum smp_make make_smp(void *context, uint32_t index, struct smp_request 
 		return SMP_OMIT;
 	if (set && set->step && s->out[set->block])
 		return SMP_LATER;
-	reason = address(s, &place, smp);
+	reason = address(s, &cell, smp);
 	if (set && set->step && s->failed[set->block])
 		reason = "a block not answered";
 	if (reason) {
@@ -113,13 +113,13 @@ static enum smp_make make_smp(void *context, uint32_t index, struct smp_request 
 
 static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome outcome)
 {
-	const struct pm_mft_place place = place_of(s, index);
-	uint8_t *silent = &s->wire->silent[place.sw];
+	const struct pm_mft_cell cell = cell_of(s, index);
+	uint8_t *silent = &s->wire->silent[cell.sw];
 
 	leave_out(s, index, smp_fault(outcome));
 	if (s->sets)
-		pm_mfts_forget_block(s->wire->installed, place.sw, place.block,
-				     place.position);
+		pm_mfts_forget_block(s->wire->installed, cell.sw, cell.block,
+				     cell.position);
 	s->silent += outcome == SMP_SILENT && !*silent;
 	*silent |= outcome == SMP_SILENT;
 	s->over |= s->silent >= MOST_SILENT;
@@ -129,11 +129,11 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 static bool keep_answer(void *context, const struct smp_answer *answer)
 {
 	struct sending *s = context;
-	const struct pm_mft_place place = place_of(s, answer->index);
+	const struct pm_mft_cell cell = cell_of(s, answer->index);
 	uint16_t masks[PM_MFT_BLOCK];
 
 	if (s->sets)
-		s->out[place.block] -= !s->sets[answer->index].step;
+		s->out[cell.block] -= !s->sets[answer->index].step;
 	if (answer->outcome == SMP_SILENT || answer->outcome == SMP_REFUSED) {
 		note_unanswered(s, answer->index, answer->outcome);
 		return !s->over && !osm_exit_flag;
@@ -144,11 +144,11 @@ static bool keep_answer(void *context, const struct smp_answer *answer)
 		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
 	s->done->acked += s->sets && answer->outcome == SMP_ANSWERED;
 	s->done->learned += !s->sets;
-	if (pm_mfts_set_block(s->wire->installed, place.sw, place.block, place.position,
+	if (pm_mfts_set_block(s->wire->installed, cell.sw, cell.block, cell.position,
 			      masks)) {
 		leave_out(s, answer->index, "out of memory");
-		pm_mfts_forget_block(s->wire->installed, place.sw, place.block,
-				     place.position);
+		pm_mfts_forget_block(s->wire->installed, cell.sw, cell.block,
+				     cell.position);
 		s->over = true;
 	}
 	return !s->over && !osm_exit_flag;
@@ -182,10 +182,10 @@ void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps
 	done->sent += run_batch(&sending, steps->num);
 }
 
-void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
+void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_cell *cells,
 		   uint32_t num, struct mft_wire_done *done)
 {
-	struct sending sending = {.wire = wire, .places = places, .done = done};
+	struct sending sending = {.wire = wire, .cells = cells, .done = done};
 
 	done->queried += run_batch(&sending, num);
 }

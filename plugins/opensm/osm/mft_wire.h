@@ -48,7 +48,7 @@ void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps
 		   struct mft_wire_done *done);
 
 /* Blocks without an answer stay unknown, and nothing is given up. */
-void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
+void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_cell *cells,
 		   uint32_t num, struct mft_wire_done *done);
 
 #endif

@@ -304,7 +304,7 @@ static int take_table(struct reader *r, struct pm_text rest)
 		return rc;
 	line = &r->block_line[(size_t)installed.sw * BLOCKS + installed.block];
 	if (*line)
-		return pm_lexer_fail(&r->lexer, "this block is held in line %u already",
+		return pm_lexer_fail(&r->lexer, "this block is in line %u already",
 				     *line);
 	*line = r->lexer.line;
 	r->has_table[installed.sw] = true;

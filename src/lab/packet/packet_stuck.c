@@ -11,8 +11,8 @@
 struct stuck {
 	const struct pm_packet *sim;
 	struct pm_pool pool;
-	uint32_t *held; /* [port][lane] waiting blocks of an input */
-	bool *moves;	/* [port][lane] outputs that are not stuck */
+	uint32_t *waiting; /* [port][lane] blocks that wait in an input */
+	bool *moves;	   /* [port][lane] outputs that are not stuck */
 };
 
 static size_t index_of(const struct stuck *stuck, uint32_t port, uint32_t lane)
@@ -25,7 +25,7 @@ static const struct packet *packet_at(const struct stuck *stuck, uint32_t index)
 	return &stuck->sim->packets[index];
 }
 
-static void count_held(struct stuck *stuck)
+static void count_waiting(struct stuck *stuck)
 {
 	const struct pm_packet *sim = stuck->sim;
 	size_t num_lanes = (size_t)sim->lanes * sim->config.fabric->num_ports;
@@ -36,12 +36,12 @@ static void count_held(struct stuck *stuck)
 
 		for (uint32_t i = lane->head; i != PM_NONE; i = packet_at(stuck, i)->next)
 			if (packet_at(stuck, i)->in != PM_NONE)
-				stuck->held[index_of(stuck, packet_at(stuck, i)->in,
-						     packet_at(stuck, i)->lane)] +=
+				stuck->waiting[index_of(stuck, packet_at(stuck, i)->in,
+							packet_at(stuck, i)->lane)] +=
 					packet_at(stuck, i)->size;
 		for (uint32_t i = sim->line ? sim->line[o].head : PM_NONE; i != PM_NONE;
 		     i = packet_at(stuck, i)->next)
-			stuck->held[o] += packet_at(stuck, i)->size;
+			stuck->waiting[o] += packet_at(stuck, i)->size;
 	}
 }
 
@@ -50,14 +50,14 @@ static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number
 {
 	const struct pm_packet *sim = stuck->sim;
 	const struct lane *lane = lane_of(sim, port, number);
-	uint32_t held;
+	uint32_t waiting;
 
 	if (lane->head == PM_NONE || port_of(sim, port)->dead ||
 	    (port_of(sim, port)->busy && port_of(sim, port)->sending == number) ||
 	    packet_at(stuck, lane->head)->size <= lane->credit)
 		return false;
-	held = stuck->held[index_of(stuck, port_of(sim, port)->peer, number)];
-	return lane->credit + (int32_t)held == (int32_t)sim->config.buffer;
+	waiting = stuck->waiting[index_of(stuck, port_of(sim, port)->peer, number)];
+	return lane->credit + (int32_t)waiting == (int32_t)sim->config.buffer;
 }
 
 /* If an output moves, so do the outputs to the inputs of its waiting packets. */
@@ -138,9 +138,9 @@ static void look_for_stuck(struct stuck *stuck)
 {
 	size_t num = (size_t)stuck->sim->config.fabric->num_ports * stuck->sim->lanes;
 
-	stuck->held = pm_pool_xarray(&stuck->pool, num, sizeof(*stuck->held));
+	stuck->waiting = pm_pool_xarray(&stuck->pool, num, sizeof(*stuck->waiting));
 	stuck->moves = pm_pool_xarray(&stuck->pool, num, sizeof(*stuck->moves));
-	count_held(stuck);
+	count_waiting(stuck);
 	find_moving(stuck);
 }
 
