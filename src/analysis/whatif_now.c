@@ -42,7 +42,7 @@ static int make_tables(struct work *work, struct side *side, struct pm_error *er
 		.sm = now->sm == PM_NONE ? PM_NONE
 					 : pm_plan_place(now->plan, now->fabric, now->sm),
 		.switches = now->connect_roots,
-		.spare = side->there,
+		.extra = side->there,
 	};
 	int rc = now->use(now->context, side->there, side->usable, err);
 

@@ -103,7 +103,7 @@ static int make_routes(struct judge *j, const struct pm_plan *plan,
 					      ? PM_NONE
 					      : pm_plan_place(plan, j->fabric, j->sm),
 				.switches = config->connect_roots,
-				.spare = there});
+				.extra = there});
 	free(there);
 	return rc;
 }

@@ -12,9 +12,9 @@
 #include <portmajor/fabric/search.h>
 
 /* Whether a port has a link to a switch that may be used. */
-static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
+static bool may_use(const struct pm_routes *routes, const uint8_t *extra, uint32_t port)
 {
-	return (routes->usable[port] || (spare && spare[port])) &&
+	return (routes->usable[port] || (extra && extra[port])) &&
 	       route_remote_switch(routes, port) != PM_NONE;
 }
 
@@ -32,24 +32,24 @@ static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 /* Links that a detour may use. */
 struct paths {
 	const struct pm_routes *routes;
-	const uint8_t *spare;
+	const uint8_t *extra;
 };
 
 static bool may_pass(const void *context, uint32_t port)
 {
 	const struct paths *paths = context;
 
-	return may_use(paths->routes, paths->spare, port);
+	return may_use(paths->routes, paths->extra, port);
 }
 
 /*
  * Finds each switch's distance from the goal in links; PM_NONE if no links lead there.
  * Returns whether any switch outside the goal is connected with it.
  */
-static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+static bool find_distances(struct pm_routes *routes, const uint8_t *extra, uint32_t to,
 			   uint16_t lid)
 {
-	struct paths paths = {routes, spare};
+	struct paths paths = {routes, extra};
 	struct pm_search search = {
 		.fabric = routes->plan->topology,
 		.queue = routes->queue,
@@ -69,13 +69,13 @@ static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint3
 	return search.count > goal;
 }
 
-static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
+static bool leads_nearer(const struct pm_routes *routes, const uint8_t *extra,
 			 uint32_t sw, uint8_t num)
 {
 	const struct pm_node *n = route_node(routes, sw);
 
 	return num > 0 && num <= n->num_ports &&
-	       may_use(routes, spare, n->first_port + num) &&
+	       may_use(routes, extra, n->first_port + num) &&
 	       routes->distance[route_remote_switch(routes, n->first_port + num)] <
 		       routes->distance[sw];
 }
@@ -84,14 +84,14 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
  * The preferred port if it leads nearer, so that the entry stays; else the first such
  * port.
  */
-static uint8_t choose_spare(const struct pm_routes *routes, const uint8_t *spare,
-			    uint32_t sw, uint8_t preferred)
+static uint8_t choose_nearer(const struct pm_routes *routes, const uint8_t *extra,
+			     uint32_t sw, uint8_t preferred)
 {
 	uint8_t num = preferred;
 
-	if (leads_nearer(routes, spare, sw, preferred))
+	if (leads_nearer(routes, extra, sw, preferred))
 		return preferred;
-	for (num = 1; !leads_nearer(routes, spare, sw, num); num++)
+	for (num = 1; !leads_nearer(routes, extra, sw, num); num++)
 		;
 	return num;
 }
@@ -100,12 +100,12 @@ static uint8_t choose_spare(const struct pm_routes *routes, const uint8_t *spare
  * Adds detours for num LIDs of one switch's places that have paths from the same
  * switches: the switch's own LID has other paths than its end ports.
  */
-static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+static void add_detours(struct pm_routes *routes, const uint8_t *extra, uint32_t to,
 			const uint16_t *lids, uint32_t num)
 {
 	bool own = num && !routes->to[lids[0]].port;
 
-	if (!num || !find_distances(routes, spare, to, lids[0]))
+	if (!num || !find_distances(routes, extra, to, lids[0]))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		const uint8_t *preferred = route_preferred(routes, sw);
@@ -117,8 +117,8 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 		for (uint32_t k = 0; k < num; k++)
 			if (!routes->to[lids[k]].port == own)
 				route_set(routes, sw, lids[k],
-					  choose_spare(routes, spare, sw,
-						       preferred[lids[k]]));
+					  choose_nearer(routes, extra, sw,
+							preferred[lids[k]]));
 	}
 }
 
@@ -167,11 +167,11 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 		route_add_beyond_to_sm(routes, detours->sm);
 		for (uint32_t k = 0; k < num; k++)
 			lids[k] = (uint16_t)(plan->lid[detours->sm] + k);
-		add_detours(routes, detours->spare,
+		add_detours(routes, detours->extra,
 			    plan->topology->ports[detours->sm].node, lids, num);
 	}
 	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
 		lids[0] = plan->lid[plan->topology->nodes[sw].first_port];
-		add_detours(routes, detours->spare, sw, lids, lids[0] != 0);
+		add_detours(routes, detours->extra, sw, lids, lids[0] != 0);
 	}
 }

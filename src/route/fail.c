@@ -108,8 +108,8 @@ static bool are_unfailed_for(const struct pm_routes *routes,
 	if (!detours || !unfailed->with_detours)
 		return !detours && !unfailed->with_detours;
 	return detours->sm == unfailed->detours.sm &&
-	       detours->switches == unfailed->detours.switches && !detours->spare &&
-	       !unfailed->detours.spare;
+	       detours->switches == unfailed->detours.switches && !detours->extra &&
+	       !unfailed->detours.extra;
 }
 
 static void undo_changes(struct pm_routes *routes)

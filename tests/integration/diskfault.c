@@ -5,7 +5,7 @@
  *
  *     DISKFAULT_UNDER=FOLDER  only files below this one count
  *     DISKFAULT_NAME=NAME     and only those with this name, or this and ".new"; *: all
- * of FOLDER/portmajor.*, but on a full disk not the spare, whose blocks are there
+ * of FOLDER/portmajor.*, but on a full disk not the reserve, whose blocks are there
  *     DISKFAULT_AT=N          from the N-th of their open (to write), write, fsync,
  *                             rename, and unlink on, and of what is done to their folder
  *                             between rename and the next open,
@@ -79,9 +79,9 @@ static bool is_ours(const char *path)
 
 static bool is_spare(const char *path)
 {
-	size_t length = strlen(path), suffix = strlen(".spare");
+	size_t length = strlen(path), suffix = strlen(".reserve");
 
-	return length > suffix && !strcmp(path + length - suffix, ".spare");
+	return length > suffix && !strcmp(path + length - suffix, ".reserve");
 }
 
 /* Whether a path is below the folder and its last part is the name that counts. */

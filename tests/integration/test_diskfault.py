@@ -205,7 +205,7 @@ class DiskFault(labtest.Folders):
         return True
 
     def check_status(self, name, why):
-        """It reports the fault; that of the state itself by the state's spare."""
+        """It reports the fault; that of the state itself by the state's reserve."""
         if not self.counted():
             return  # no write was due this time
         simlab.poll_until(lambda: f"{self.kept(name)}: {why}" in self.status().stdout, 60,

@@ -392,12 +392,12 @@ class Bad(Written):
                 self.assertEqual(len(found), 1 if wanted else 0, found)
                 self.assertIn(wanted or "", " ".join(found))
 
-    def test_spare(self):
+    def test_reserve(self):
         """It counts if it is newer, and can be read."""
         path = self.changed(time=int(time.time()) - 20)
         text = path.read_text("utf-8")
-        spare = path.with_name("state.spare")
-        self.addCleanup(spare.unlink)
+        reserve = path.with_name("state.reserve")
+        self.addCleanup(reserve.unlink)
         young = json.dumps({**json.loads(text), "time": int(time.time()), "unsaved": "x"})
         for name, content, counts in (
                 ("blank", "\n" * 100, False), ("younger", young + "\n" * 100, True),
@@ -405,7 +405,7 @@ class Bad(Written):
                 ("older", json.dumps({**json.loads(young), "time": 0}), False),
                 ("half of it", young[:50], False), ("a list", "[]", False)):
             with self.subTest(name):
-                spare.write_text(content, "utf-8")
+                reserve.write_text(content, "utf-8")
                 self.assertEqual(self.judge(path)[0], int(counts))
 
     def test_quiet(self):

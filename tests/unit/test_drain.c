@@ -506,7 +506,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 
 	way.detours =
 		(struct pm_detours){.sm = s->world.plan->lid[place] ? place : PM_NONE,
-				    .spare = s->discovered};
+				    .extra = s->discovered};
 
 	for (int i = 0; i < 5; i++)
 		drain_some(s, &lists[i]);

@@ -565,10 +565,10 @@ static void test_conservation(void **state)
 		lab.config.batch = 1000000;
 		start(&lab);
 		run_to(&lab, 2000);
-		assert_int_equal(lab.r.created, lab.r.delivered + lab.r.spare +
+		assert_int_equal(lab.r.created, lab.r.delivered + lab.r.uncounted +
 							lab.r.dropped + lab.r.inside);
 		run_to(&lab, end_of(&lab));
-		if (lab.r.created != lab.r.delivered + lab.r.spare + lab.r.dropped ||
+		if (lab.r.created != lab.r.delivered + lab.r.uncounted + lab.r.dropped ||
 		    !lab.r.over || lab.r.inside || !pm_packet_is_idle(lab.packet))
 			fail_msg("seed %llu: something is left",
 				 (unsigned long long)seed);
@@ -946,7 +946,7 @@ static void test_answer(void **state)
 	assert_int_equal(lab.r.pairs.timeouts, 4);
 	assert_int_equal(lab.r.pairs.broken, 0);
 	assert_int_equal(lab.r.dropped, 4);
-	assert_int_equal(lab.r.spare, 4 + 1);
+	assert_int_equal(lab.r.uncounted, 4 + 1);
 	/* Each answer is a block. */
 	assert_int_equal(lab.r.busy[lab.hosts[3].port], 4 + 1);
 	finish(&lab);

@@ -88,7 +88,7 @@ static bool look(struct ground *g)
 /* The tables are those for the links in use, whatever was before. */
 static void check_tables(struct ground *g)
 {
-	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.discovered};
+	struct pm_detours detours = {.sm = PM_NONE, .extra = g->view.discovered};
 
 	pm_routes_update(g->world.routes, g->view.usable, &detours);
 	for (uint32_t sw = 0; sw < g->topology->num_switches; sw++)

@@ -168,10 +168,10 @@ struct pm_packet_pairs {
 /* Of the whole run unless noted. */
 struct pm_packet_result {
 	/*
-	 * Packets: created = delivered + spare + dropped + inside (now). With reliable
-	 * connections spare ones are answers, and repeated or early packets.
+	 * Packets: created = delivered + uncounted + dropped + inside (now). With
+	 * reliable connections uncounted ones are answers, and repeated or early packets.
 	 */
-	uint64_t created, delivered, spare, dropped, inside;
+	uint64_t created, delivered, uncounted, dropped, inside;
 	struct pm_packet_pairs pairs;
 	uint64_t drops[PM_DROPS];
 	uint64_t events;

@@ -51,7 +51,7 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->topology), or PM_NONE */
 	bool switches;
-	const uint8_t *spare; /* [port] links for detours alone, not for hosts; or
+	const uint8_t *extra; /* [port] links for detours alone, not for hosts; or
 				 NULL; borrowed for one update */
 };
 
@@ -95,7 +95,7 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
  * plan->topology have failed. Ports without a link to a switch, and repeated links, are
  * ignored. Each call undoes the failure of the call before. -ENOMEM. detours as for
  * pm_routes_update. Cost: that of the changes by this failure and the one before; that of
- * two updates for the first call, after pm_routes_update, and with other detours or spare
+ * two updates for the first call, after pm_routes_update, and with other detours or extra
  * links; and that of all detours if the failure takes the subnet manager's paths, moves
  * the switch where paths turn up or makes one necessary, and always with
  * detours->switches.

@@ -66,7 +66,7 @@
  *                      for later reading                          no OpenSM
  *       event_changes  events that are differences of two states  no OpenSM
  *       members.h      members of the state's document            no OpenSM
- *       spare_file     room for the state on a full disk          no OpenSM
+ *       reserve_file     room for the state on a full disk          no OpenSM
  *       prometheus     metrics of the state's document            no OpenSM
  *
  * plugin, sweep, settings, routing, mcast_sweep and log_events share struct plugin, which

@@ -76,7 +76,7 @@ static void take_over(struct repairer *r)
 	view->current &= view->detours.sm == next->detours.sm &&
 			 view->detours.switches == next->detours.switches;
 	view->detours = next->detours;
-	view->detours.spare = view->discovered;
+	view->detours.extra = view->discovered;
 	r->unlooked = true;
 	/* Measures once more after the tables are no longer adopted ones. */
 	r->unmeasured = next->adopted || r->adopted;

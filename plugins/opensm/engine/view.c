@@ -263,7 +263,7 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	memcpy(view->discovered, sight->discovered, num);
 	memcpy(view->usable, usable, num);
 	view->detours = sight->detours;
-	view->detours.spare = view->discovered;
+	view->detours.extra = view->discovered;
 	pm_routes_update(view->routes, usable, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)

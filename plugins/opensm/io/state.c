@@ -366,7 +366,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 	if (!state)
 		return NULL;
 	state->osm = osm;
-	state->spare_used = true; /* perhaps by the last process */
+	state->reserve_used = true; /* perhaps by the last process */
 	state->started = time(NULL);
 	state->store = store;
 	state->writer = writer;

@@ -101,7 +101,7 @@ struct state {
 	const struct pm_fabric *now;	    /* in this round, or NULL */
 	uint64_t followed; /* number of the requests in force when last written */
 	uint64_t times;	   /* that `previous` was replaced in this process */
-	bool spare_used;   /* the state's spare has content */
+	bool reserve_used; /* the state's reserve has content */
 	bool unsaved;	   /* as last noted as an event */
 	struct mastership mastership;
 	struct managers managers;

@@ -7,7 +7,7 @@
 #include "members.h"
 #include "port_errors.h"
 #include "slow_hosts.h"
-#include "spare_file.h"
+#include "reserve_file.h"
 #include "engine/clock.h"
 
 #include <portmajor/base/print.h>
@@ -219,22 +219,22 @@ static void log_trouble(struct state *state, const struct pm_error *why)
 	state->failed = *why;
 }
 
-/* Writes the document into the spare of the state's file. */
-static void write_spare(struct state *state, const json_t *document, const char *path)
+/* Writes the document into the reserve of the state's file. */
+static void write_reserve(struct state *state, const json_t *document, const char *path)
 {
 	char *text = NULL;
 	size_t length;
 
-	state->spare_used = true;
+	state->reserve_used = true;
 	/* If this fails, too, `status` finds a full disk or an old state. */
 	if (!pm_text_print(print_json, document, &text, &length))
-		spare_file_write(path, text, length);
+		reserve_file_write(path, text, length);
 	free(text);
 }
 
 /*
  * Writes the state; on entry, err has the last file's error. If it cannot be written, its
- * spare gets it, with the reason.
+ * reserve gets it, with the reason.
  */
 static void write_state(struct state *state, json_t *document,
 			const struct known_hosts *hosts, bool running, const char *path,
@@ -245,10 +245,10 @@ static void write_state(struct state *state, json_t *document,
 	if (complete(state, document, hosts, running, err)) {
 		pm_error_no_memory(err);
 	} else if (!replace_file(path, print_json, document, &length, err)) {
-		spare_file_keep(path, length, state->spare_used);
-		state->spare_used = false;
+		reserve_file_keep(path, length, state->reserve_used);
+		state->reserve_used = false;
 	} else if (!complete(state, document, hosts, running, err)) {
-		write_spare(state, document, path);
+		write_reserve(state, document, path);
 	}
 }
 

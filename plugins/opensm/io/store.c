@@ -909,7 +909,7 @@ static void remove_taken(struct store *store, const char *folder, const char *na
 static void empty(struct store *store, const char *folder)
 {
 	static const char *const taken[] = {
-		"plan",	    "drifting",	  "holds", "state",	     "state.spare",
+		"plan",	    "drifting",	  "holds", "state",	     "state.reserve",
 		"requests", "control",	  "prom",  "portmajor.prom", "fabric.net",
 		"events",   "events.old", "lock",  "drawing.net"};
 

@@ -189,10 +189,10 @@ static int show_states(const void *arg, time_t *old)
 /* A killed OpenSM writes no end to its file. */
 static uint64_t mark_file(uint64_t hash, const char *path)
 {
-	char *spare = cli_text_make("%s" STATE_FILE_SPARE, path);
+	char *reserve = cli_text_make("%s" STATE_FILE_RESERVE, path);
 
-	hash = cli_watch_file(cli_watch_file(hash, path), spare);
-	free(spare);
+	hash = cli_watch_file(cli_watch_file(hash, path), reserve);
+	free(reserve);
 	return pm_hash_number(hash, cache_is_left(path));
 }
 

@@ -524,7 +524,7 @@ static int find_usable(const struct pm_whatif_now *find, const struct pm_ports *
 				      ? PM_NONE
 				      : pm_plan_place(find->plan, find->fabric, find->sm),
 			.switches = find->connect_roots,
-			.spare = states[i]->there,
+			.extra = states[i]->there,
 		};
 	}
 	pm_whatif_now_fail(find->plan, find->fabric, failed->list, failed->num,

@@ -135,15 +135,15 @@ static json_int_t time_of(const json_t *root)
 }
 
 /*
- * On a full disk the plugin writes a newer document than that of the file into its spare.
- * The plugin may be writing it now: what cannot be read is ignored.
+ * On a full disk the plugin writes a newer document than that of the file into its
+ * reserve. The plugin may be writing it now: what cannot be read is ignored.
  */
-static void prefer_spare(const char *path, json_t **root)
+static void prefer_reserve(const char *path, json_t **root)
 {
-	char *spare = cli_text_make("%s" STATE_FILE_SPARE, path);
-	json_t *other = cli_json_load(spare);
+	char *reserve = cli_text_make("%s" STATE_FILE_RESERVE, path);
+	json_t *other = cli_json_load(reserve);
 
-	free(spare);
+	free(reserve);
 	if (!json_is_object(other) || time_of(other) < time_of(*root)) {
 		json_decref(other);
 		return;
@@ -160,7 +160,7 @@ int state_file_read(const char *path, struct state_file *state)
 	*state = (struct state_file){.root = cli_json_read(path, &err)};
 	if (!state->root)
 		return cli_refuse(&err);
-	prefer_spare(path, &state->root);
+	prefer_reserve(path, &state->root);
 	status = check_schema(state->root, path);
 	if (status == EXIT_FINE)
 		status = check_members(state->root, path);

@@ -52,11 +52,11 @@ struct state_file {
 	} drained;
 };
 
-/* The suffix of the file's spare, which has the state when the disk is full. */
-#define STATE_FILE_SPARE ".spare"
+/* The suffix of the file's reserve, which has the state when the disk is full. */
+#define STATE_FILE_RESERVE ".reserve"
 
 /*
- * Reads and checks the file, or its spare if that is newer; an exit status, with a
+ * Reads and checks the file, or its reserve if that is newer; an exit status, with a
  * message. The caller frees *state in any case.
  */
 int state_file_read(const char *path, struct state_file *state);

@@ -303,7 +303,7 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 		{"host_links", links_json(lab, r, true)},
 		{"packets", json_integer((json_int_t)r->created)},
 		{"delivered", json_integer((json_int_t)r->delivered)},
-		{"spare", json_integer((json_int_t)r->spare)},
+		{"uncounted", json_integer((json_int_t)r->uncounted)},
 		{"dropped", json_integer((json_int_t)r->dropped)},
 		{"inside", json_integer((json_int_t)r->inside)},
 		{"drops", drops_json(lab, r)},

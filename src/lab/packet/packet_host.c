@@ -140,7 +140,7 @@ static void take_packet(struct pm_packet *sim, uint32_t host, uint32_t index)
 	packet_leave(sim, &packet, sim->wheel.now);
 	sim->inside--;
 	if (sim->config.timeout && !receive(sim, host, index)) {
-		sim->spare++;
+		sim->uncounted++;
 		packet_free(sim, index);
 		return;
 	}

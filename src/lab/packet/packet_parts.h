@@ -140,7 +140,7 @@ struct pm_packet {
 	bool links_failed; /* the failure has happened */
 
 	/* Observations. */
-	uint64_t created, delivered, spare, dropped, events, hops;
+	uint64_t created, delivered, uncounted, dropped, events, hops;
 	uint32_t done;
 	uint64_t drops[PM_DROPS];
 	uint32_t (*drops_at)[PM_DROPS];			       /* [node] */

@@ -240,7 +240,7 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 	*r = (struct pm_packet_result){
 		.created = sim->created,
 		.delivered = sim->delivered,
-		.spare = sim->spare,
+		.uncounted = sim->uncounted,
 		.pairs = sim->rc.totals,
 		.dropped = sim->dropped,
 		.inside = sim->inside,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Keeps room for a file's content, and writes into it. */
-#include "spare_file.h"
+#include "reserve_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +12,16 @@
 
 #define BLOCK 4096
 
-/* Opens the spare of a file, for all to read, and finds its size. -errno. */
-static int open_spare(const char *path, int flags, off_t *size)
+/* Opens the reserve of a file, for all to read, and finds its size. -errno. */
+static int open_reserve(const char *path, int flags, off_t *size)
 {
-	char spare[PATH_MAX];
+	char reserve[PATH_MAX];
 	struct stat file;
 	int fd;
 
-	if (snprintf(spare, sizeof(spare), "%s.spare", path) >= PATH_MAX)
+	if (snprintf(reserve, sizeof(reserve), "%s.reserve", path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	fd = open(spare, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
+	fd = open(reserve, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || fchmod(fd, 0644)) {
@@ -64,10 +64,10 @@ static int blank(int fd, off_t from, off_t to)
 	return rc;
 }
 
-void spare_file_keep(const char *path, size_t length, bool used)
+void reserve_file_keep(const char *path, size_t length, bool used)
 {
 	off_t wanted = ((off_t)length / BLOCK + 1) * 2 * BLOCK, size;
-	int fd = open_spare(path, O_CREAT, &size);
+	int fd = open_reserve(path, O_CREAT, &size);
 
 	if (fd < 0)
 		return;
@@ -78,10 +78,10 @@ void spare_file_keep(const char *path, size_t length, bool used)
 	close(fd);
 }
 
-int spare_file_write(const char *path, const char *text, size_t length)
+int reserve_file_write(const char *path, const char *text, size_t length)
 {
 	off_t size;
-	int fd = open_spare(path, 0, &size), rc;
+	int fd = open_reserve(path, 0, &size), rc;
 
 	if (fd < 0)
 		return fd;
