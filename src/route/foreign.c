@@ -3,11 +3,11 @@
  * Assigns a block's foreign destinations to ports. The rules are in rules.c.
  *
  * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
- * plane's slots elsewhere over the n remaining planes in turn, slot by slot. Each leaf
- * begins one plane earlier than the previous leaf. So a switch of another plane, with L
- * leaves below it, gets L / n flows to each slot from each pod. This is rounded up for L
- * mod n of n consecutive slots, and down for the others. The `phase` of switch and plane
- * says for which slots it is rounded up.
+ * plane's slots elsewhere over the n remaining planes in turn, slot by slot. The leaves
+ * of a pod begin with different planes, all next to each other. So a switch of another
+ * plane, with L leaves below it, gets L / n flows to each slot from each pod. This is
+ * rounded up for L mod n of n consecutive slots, and down for the others. The `phase` of
+ * switch and plane says for which slots it is rounded up.
  */
 #include "route_parts.h"
 
@@ -388,8 +388,9 @@ int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_err
 
 /*
  * The phase of a plane at a switch, for flows from this leaf and the following ones.
- * Slots with this number modulo n get the leaf's own flows over that switch, as by
- * leaf_key() of moved.c. `behind`: for slots behind the leaf's own ones.
+ * Slots with this number modulo n get the flows of the leaf with this rank as its number
+ * over that switch, as by leaf_key() of moved.c. `behind`: for slots behind the leaf's
+ * own ones.
  */
 static uint32_t find_phase(const struct pm_routes *routes, const struct foreign *foreign,
 			   uint32_t leaf, uint32_t sw, uint32_t plane, bool behind)

@@ -301,6 +301,64 @@ static int find_weights(struct pm_routes *routes, struct pm_error *err)
 	return route_assign_foreign(routes, width, err);
 }
 
+/* So many moved flows of a shift permutation may share a link above level 1. */
+#define SHARING 2
+
+/* The most slots in a row that share an up port, if each of them has a flow. */
+static uint64_t count_sharing(const struct foreign *up)
+{
+	uint64_t each = up->flows[0] > up->unit ? up->flows[0] : up->unit;
+
+	return each ? up->share * up->unit / each : 0;
+}
+
+/*
+ * The number of leaves of a pod whose moved flows may take one plane in a shift
+ * permutation, by the rules in rules.c.
+ */
+static uint32_t choose_group_size(const struct pm_routes *routes, uint32_t leaves)
+{
+	uint32_t planes = routes->plan->tree.num_planes;
+
+	if (count_sharing(&routes->foreign_up) <= SHARING ||
+	    (leaves - 1) % (planes - 1) != 0)
+		return leaves;
+	return SHARING;
+}
+
+/*
+ * Numbers a pod's leaves from `first` on, group by group. Groups of the second half and
+ * of the first half alternate: then the distance from a group's old place to its new one
+ * differs from group to group.
+ */
+static void number_pod(struct pm_routes *routes, uint32_t first, uint32_t end)
+{
+	uint32_t size = choose_group_size(routes, end - first), number = first;
+	uint32_t groups = (end - first + size - 1) / size;
+
+	for (uint32_t place = 0; place < groups; place++) {
+		uint32_t group = place / 2 + (place % 2 ? 0 : groups / 2);
+		uint32_t leaf = first + group * size;
+
+		for (uint32_t i = 0; i < size && leaf < end; i++)
+			routes->number[leaf++] = number++;
+	}
+}
+
+/* Numbers the leaves for moved entries to other pods. */
+static void number_leaves(struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t first = 0, end = 0; first < tree->num_leaves; first = end) {
+		uint32_t pod = tree->pod[tree->leaves[first]];
+
+		while (end < tree->num_leaves && tree->pod[tree->leaves[end]] == pod)
+			end++;
+		number_pod(routes, first, end);
+	}
+}
+
 int route_index(struct pm_routes *routes, struct pm_error *err)
 {
 	int rc;
@@ -317,5 +375,8 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 	index_up(routes);
 	index_below(routes);
 	find_orders(routes);
-	return find_weights(routes, err);
+	rc = find_weights(routes, err);
+	if (!rc)
+		number_leaves(routes);
+	return rc;
 }

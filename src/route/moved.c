@@ -14,15 +14,15 @@ static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to
 /* The destination's number among the slots of other leaves, less the leaf's number. */
 static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t lid)
 {
+	const struct pm_tree *tree = &routes->plan->tree;
 	const struct destination *to = &routes->to[lid];
-	uint32_t key = to->number + LEAF_RANKS - routes->plan->tree.leaf_rank[leaf];
+	uint32_t rank = tree->leaf_rank[leaf], key = to->number + LEAF_RANKS;
 	const struct own *own;
 
+	key -= tree->pod[to->sw] == tree->pod[leaf] ? rank : routes->number[rank];
 	if (!to->counts)
 		return key;
-	own = &routes->own[(size_t)routes->plan->tree.leaf_rank[leaf] *
-				   (routes->plan->tree.num_planes + 1u) +
-			   to->plane];
+	own = &routes->own[(size_t)rank * (tree->num_planes + 1u) + to->plane];
 	return key - own->before - (to->rank > own->first ? own->count : 0);
 }
 

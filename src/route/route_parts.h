@@ -122,6 +122,7 @@ struct pm_routes {
 	uint64_t *plane_blocks;	    /* [plane + 1][touched_words] blocks with its LIDs */
 	struct interval *intervals; /* at most as many as LIDs */
 	struct own *own;	    /* [leaf][plane] */
+	uint32_t *number;	    /* [leaf] for moved entries to other pods */
 	uint32_t *first_up;	    /* [switch + 1] into up */
 	uint8_t *up;		    /* up ports: see route_up */
 	uint8_t *up_by_num;	    /* likewise, but by number */

@@ -64,6 +64,18 @@
  * a link up with one flow and a link down with another. With the latter, the next leaf's
  * moved flow shares its link up. So two flows of each leaf are halved; if planes differed
  * from leaf to leaf, it would be three.
+ *
+ * But the moved flows of a pod's leaves go to slots in a row, and in one plane they share
+ * that plane's first-level switch. If more than SHARING slots in a row have the same
+ * foreign port there, so many flows of the pod would meet on its link. So the pod's
+ * leaves are renumbered in groups of SHARING leaves (index.c): the leaves of a group
+ * still take one plane, different groups different ones. Larger groups would get a little
+ * more bandwidth in all, but the moved flows among them less.
+ *
+ * No load of all-to-all traffic may grow. Between pods none does, as each pod keeps the
+ * numbers that it had. Flows within the pod do not go above level 1, and for these the
+ * numbers are the ranks. To a leaf's ports that makes no difference if the pod's other
+ * leaves take each remaining plane equally often. Other pods are not renumbered.
  */
 #include "route_parts.h"
 
