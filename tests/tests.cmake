@@ -126,7 +126,7 @@ add_test(NAME unit.escape COMMAND test_escape)
 set_tests_properties(unit.escape PROPERTIES LABELS unit TIMEOUT 900)
 
 # Parts of the command.
-foreach(file options text export/hostlist)
+foreach(file options text export/hostlist cmd/groups)
 	get_filename_component(part ${file} NAME)
 	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${file}.c
 		src/cli/output.c)
@@ -134,6 +134,8 @@ foreach(file options text export/hostlist)
 	add_test(NAME unit.${part} COMMAND test_${part})
 	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
+target_include_directories(test_groups PRIVATE src/cli)
+target_link_options(test_groups PRIVATE -Wl,--wrap=strcmp)
 
 # portmajor-vlan's code for cards, which needs no BPF.
 add_executable(test_card tests/unit/test_card.c plugins/vlan/card.c plugins/vlan/receive.c)
