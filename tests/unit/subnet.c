@@ -51,6 +51,7 @@ static struct {
 	void (*on_question)(void);	 /* subnet_on_question, or NULL */
 	void (*on_wait)(void);		 /* subnet_on_wait, or NULL */
 	void (*on_discovered)(void);	 /* subnet_on_discovered, or NULL */
+	uint32_t dumps;			 /* subnet_dumps */
 	double answer_ms;		 /* subnet_set_answer_ms */
 	struct owner guid2lid[SUBNET_NODES];
 
@@ -391,6 +392,12 @@ void osm_purge_mtree(osm_sm_t *sm, osm_mgrp_box_t *box)
 void osm_dump_mcast_routes(osm_opensm_t *osm)
 {
 	assert_ptr_equal(osm, &fake.osm);
+	fake.dumps++;
+}
+
+uint32_t subnet_dumps(void)
+{
+	return fake.dumps;
 }
 
 void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)

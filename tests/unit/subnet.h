@@ -150,6 +150,9 @@ uint32_t subnet_double_lids(void);
 /* Whether OpenSM has its hop counts since the last routing run. */
 bool subnet_has_hop_counts(void);
 
+/* How often the plugin has had OpenSM write its file of multicast tables. */
+uint32_t subnet_dumps(void);
+
 /* Whether a thread holds OpenSM's lock. */
 bool subnet_is_locked(void);
 

@@ -10,6 +10,8 @@
 #include "recipe.h"
 #include "unit.h"
 
+#include <opensm/osm_file_ids.h>
+
 #define IPOIB 0xc000
 #define PAIR 0xc001
 #define HIGH 0xc041 /* in the third block */
@@ -378,21 +380,32 @@ static void test_declined(void **state)
 	check();
 }
 
-/* OpenSM computes hop counts only where it writes them into a file. (Where it makes trees
- * of its own, subnet_mcast_run checks that it has them.) */
-static void test_hop_counts(void **state)
+/* A sweep at these levels of OpenSM's log, and of osm_dump.c's; whether files have all.
+ */
+static bool sweep_dumps(osm_log_level_t level, osm_log_level_t of_dump)
 {
 	osm_opensm_t *osm = subnet_opensm();
+	uint32_t before = subnet_dumps();
+
+	osm->log.level = level;
+	osm->log.per_mod_log_tbl[OSM_FILE_DUMP_C] = of_dump;
+	subnet_sweep_well();
+	assert_int_equal(subnet_dumps() > before, subnet_has_hop_counts());
+	return subnet_has_hop_counts();
+}
+
+/* OpenSM computes hop counts only where it writes them into a file, and multicast tables
+ * are written there, too. (Where it makes trees of its own, subnet_mcast_run checks that
+ * it has hop counts.) */
+static void test_dumped(void **state)
+{
+	osm_log_level_t level = subnet_opensm()->log.level;
 
 	join_ipoib();
-	subnet_sweep_well();
-	assert_false(subnet_has_hop_counts());
-	osm->log.level |= OSM_LOG_ROUTING;
-	subnet_sweep_well();
-	assert_true(subnet_has_hop_counts());
-	osm->log.level &= (osm_log_level_t)~OSM_LOG_ROUTING;
-	subnet_sweep_well();
-	assert_false(subnet_has_hop_counts());
+	assert_false(sweep_dumps(level, 0));
+	assert_true(sweep_dumps(level | OSM_LOG_ROUTING, 0));
+	assert_false(sweep_dumps(level, OSM_LOG_ERROR));
+	assert_true(sweep_dumps(level, OSM_LOG_ROUTING));
 	check();
 }
 
@@ -457,8 +470,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_declined),
-		TEST(test_hop_counts),
 		TEST(test_disabled),
+		TEST(test_dumped),
 		TEST(test_ended),
 		TEST(test_errors),
 		TEST(test_joins),

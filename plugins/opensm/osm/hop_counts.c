@@ -2,11 +2,12 @@
 /* Has OpenSM compute its hop counts where something reads them. */
 #include "hop_counts.h"
 
+#include <opensm/osm_file_ids.h>
 #include <opensm/osm_ucast_mgr.h>
 
 bool hop_counts_are_dumped(osm_opensm_t *osm)
 {
-	return osm_log_is_active(&osm->log, OSM_LOG_ROUTING);
+	return osm_log_is_active_v2(&osm->log, OSM_LOG_ROUTING, OSM_FILE_DUMP_C);
 }
 
 /* Each switch has one to itself, if any were computed. */

@@ -4,6 +4,7 @@
 
 #include "lft_records.h"
 
+#include <opensm/osm_file_ids.h>
 #include <opensm/osm_mcast_mgr.h>
 
 #include <string.h>
@@ -260,12 +261,12 @@ static void let_see(struct mcast_quiet *quiet, uint32_t blocks)
 
 /*
  * Writes OpenSM's file of multicast tables, since its run has just written it while the
- * records were hidden. Like OpenSM, only with the log's flag for routing: no other file
- * is touched.
+ * records were hidden. Like OpenSM, only with the log's flag for routing, of all OpenSM
+ * or of osm_dump.c alone (per_module_logging_file): no other file is touched.
  */
 static void dump(struct mcast_quiet *quiet)
 {
-	if (!osm_log_is_active(&quiet->osm->log, OSM_LOG_ROUTING))
+	if (!osm_log_is_active_v2(&quiet->osm->log, OSM_LOG_ROUTING, OSM_FILE_DUMP_C))
 		return;
 	CL_PLOCK_ACQUIRE(&quiet->osm->lock);
 	osm_dump_mcast_routes(quiet->osm);
