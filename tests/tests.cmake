@@ -385,6 +385,17 @@ target_link_libraries(test_returns PRIVATE test_tools ${OSMCOMP} Threads::Thread
 add_test(NAME unit.returns COMMAND test_returns)
 set_tests_properties(unit.returns PROPERTIES LABELS unit TIMEOUT 900)
 
+add_executable(test_returns_serve tests/unit/test_returns_serve.c
+	plugins/opensm/engine/returns_serve.c plugins/opensm/engine/returns_base.c
+	plugins/opensm/engine/clock.c)
+target_include_directories(test_returns_serve PRIVATE plugins/opensm)
+target_include_directories(test_returns_serve SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_returns_serve PRIVATE -ffunction-sections)
+target_link_options(test_returns_serve PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_returns_serve PRIVATE test_tools ${OSMCOMP} Threads::Threads)
+add_test(NAME unit.returns_serve COMMAND test_returns_serve)
+set_tests_properties(unit.returns_serve PROPERTIES LABELS unit TIMEOUT 900)
+
 add_executable(test_throttle tests/unit/test_throttle.c plugins/opensm/engine/throttle.c)
 target_include_directories(test_throttle PRIVATE plugins/opensm)
 target_link_libraries(test_throttle PRIVATE test_tools Threads::Threads m)
