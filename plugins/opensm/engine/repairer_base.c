@@ -75,7 +75,7 @@ bool repairer_has_errand(struct repairer *r)
 	bool any;
 
 	pthread_mutex_lock(&r->signal.lock);
-	any = r->errand.run != NULL;
+	any = r->errand.run && r->running != JOB_ERRAND;
 	pthread_mutex_unlock(&r->signal.lock);
 	return any;
 }

@@ -150,7 +150,7 @@ bool repairer_is_halted(void *context);
 /* Whether a transition is to end: the sweeper waits no longer, or nothing may be sent. */
 bool repairer_is_abandoned(struct repairer *r);
 
-/* Whether the sweeper has an errand that was not run yet. */
+/* Whether the sweeper has an errand that has not begun. */
 bool repairer_has_errand(struct repairer *r);
 
 /* Whether something waits that is more urgent than the long jobs. Likewise. */
