@@ -27,7 +27,8 @@ static struct {
 	bool has_top;
 	uint32_t turned_off; /* so often a top was set that passes nothing */
 	uint32_t refusals, sets, gets, sets_of_opensm;
-	uint32_t silent; /* switch that answers no Set, or PM_NONE */
+	uint32_t silent;      /* switch that answers no Set, or PM_NONE */
+	void (*on_set)(void); /* subnet_mcast_on_set, or NULL */
 } fake;
 
 static osm_switch_t *switch_of(uint32_t index)
@@ -246,6 +247,9 @@ bool subnet_mcast_answer(ib_smp_t *smp, uint32_t sw)
 	}
 	fake.sets++;
 	memcpy(fake.installed[sw] + modifier * PM_MFT_BLOCK, smp->data, IB_SMP_DATA_SIZE);
+	if (fake.on_set)
+		fake.on_set();
+	fake.on_set = NULL;
 	return true;
 }
 
@@ -260,6 +264,11 @@ void subnet_mcast_set_info(const ib_switch_info_t *info, uint32_t sw)
 void subnet_mcast_refuse(uint32_t times)
 {
 	fake.refusals = times;
+}
+
+void subnet_mcast_on_set(void (*call)(void))
+{
+	fake.on_set = call;
 }
 
 void subnet_mcast_silence(const char *sw)

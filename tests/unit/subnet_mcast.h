@@ -29,6 +29,9 @@ uint32_t subnet_mcast_gets(void);
 /* From now on this number of Sets of MFT blocks is not answered. */
 void subnet_mcast_refuse(uint32_t times);
 
+/* Calls this once, after the next Set of an MFT block. */
+void subnet_mcast_on_set(void (*call)(void));
+
 /* A switch answers no Set of an MFT block until another one does not; NULL: all do. */
 void subnet_mcast_silence(const char *sw);
 

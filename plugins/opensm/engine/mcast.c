@@ -380,6 +380,23 @@ static int read_back(struct mcast *m, const struct mcast_subject *subject, uint3
 	return rc;
 }
 
+/*
+ * Takes blocks that still differ after an interruption out of the count: the next run
+ * counts them. -ENOMEM.
+ */
+static int uncount_left(const struct mcast *m, const struct pm_mft_input *input,
+			struct mcast_done *done)
+{
+	struct pm_mft_delta left = {.cells = NULL};
+	int rc = pm_mft_delta_find(m->installed, m->wanted, input->first, input->end,
+				   m->reachable, &left);
+
+	if (!rc)
+		done->cells -= left.num < done->cells ? left.num : done->cells;
+	pm_mft_delta_free(&left);
+	return rc;
+}
+
 /* Sends the blocks that differ, and no others. -ENOMEM. */
 static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
 			    uint32_t first, uint32_t end, struct mcast_done *done)
@@ -403,6 +420,8 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 		done->cells += steps.cells;
 		done->ordered += steps.ordered;
 		mft_wire_send(&wire, &steps, &done->wire);
+		if (done->wire.interrupted)
+			rc = uncount_left(m, &input, done);
 	}
 	pm_mft_steps_free(&steps);
 	return rc;

@@ -42,7 +42,8 @@ struct mcast_done {
 	uint32_t spanned;   /* of these: over any links, as no switch reaches all members
 			       downwards */
 	uint32_t excluded;  /* members in no tree */
-	uint32_t cells;	    /* different MFT blocks */
+	uint32_t cells;	    /* different MFT blocks; after an interruption without those
+			       that still differ */
 	uint32_t ordered;   /* groups with an order */
 	bool compare_later; /* OpenSM does not report groups that end */
 	double milliseconds;

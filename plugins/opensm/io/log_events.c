@@ -250,7 +250,7 @@ void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 		 done->groups, done->trees, wire->sent, wire->acked, done->cells,
 		 wire->learned, wire->queried, done->ordered, done->spanned,
 		 done->excluded, done->milliseconds,
-		 wire->interrupted ? "; interrupted by a failure" : "",
+		 wire->interrupted ? "; interrupted by more urgent work" : "",
 		 wire->gave_up ? "; to be tried again: " : "",
 		 wire->gave_up ? wire->gave_up : "");
 }
