@@ -55,7 +55,7 @@ def state_rows(document):
     engine, total, plan = state["engine"], state["since_start"], state["plan"]
 
     def sum_up(what):
-        return sum(total[prefix + what] for prefix in ("", "repair_", "move_"))
+        return sum(total[prefix + what] for prefix in ("", "repair_", "transition_"))
 
     return [
         ("state", f"{document['file']}, {document['age_s']:,} s old"),
@@ -67,7 +67,7 @@ def state_rows(document):
         ("last early repair", describe_event(state["repair"])),
         ("since its start", f"{total['runs']:,} runs, {total['fallbacks']:,} of other engines, "
                             f"{total['repairs']:,} early repairs, "
-                            f"{total['moves']:,} moves of drains; LFT blocks sent "
+                            f"{total['transitions']:,} transitions; LFT blocks sent "
                             f"{sum_up('sent'):,}, acked {sum_up('acked'):,}"),
         ("multicast", describe_multicast(state.get("multicast"), total)),
         ("LIDs out of plan", f"{state['out_of_plan']:,}"),

@@ -54,7 +54,7 @@ static void compare_lids(const struct pm_lfts *before, const struct pm_lfts *aft
 
 		diff->lids_gone += a && !b && lid != y;
 		diff->lids_new += b && !a && lid != x;
-		diff->lids_moved += a && b && a != b;
+		diff->lids_other_owner += a && b && a != b;
 	}
 }
 
@@ -87,25 +87,25 @@ struct pm_lft_diff pm_lfts_compare(const struct pm_lfts *before,
 
 /* ---- LIDs by port ---- */
 
-static int compare_moves(const void *a, const void *b)
+static int compare_reassigned(const void *a, const void *b)
 {
-	const struct pm_lft_move *x = a, *y = b;
+	const struct pm_lft_reassigned *x = a, *y = b;
 
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
 
 /* Lists the lowest LID of every known port, as `before` or `after`. */
 static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
-			   struct pm_lft_move *list)
+			   struct pm_lft_reassigned *list)
 {
 	uint32_t count = 0, kept = 0;
 
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
 		if (lfts->owner[lid].guid)
-			list[count++] = (struct pm_lft_move){
+			list[count++] = (struct pm_lft_reassigned){
 				lfts->owner[lid].guid, is_after ? 0 : (uint16_t)lid,
 				is_after ? (uint16_t)lid : 0};
-	qsort(list, count, sizeof(*list), compare_moves);
+	qsort(list, count, sizeof(*list), compare_reassigned);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!kept || list[kept - 1].guid != list[i].guid)
 			list[kept++] = list[i];
@@ -117,17 +117,19 @@ static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
 }
 
 /* Whether dump_fts left out a port's only LID on one side. */
-static bool is_left_out(const struct pm_lft_move *move, const struct pm_lfts *before,
-			const struct pm_lfts *after)
+static bool is_left_out(const struct pm_lft_reassigned *port,
+			const struct pm_lfts *before, const struct pm_lfts *after)
 {
-	return (!move->before && move->after == pm_lfts_left_out(before)) ||
-	       (!move->after && move->before == pm_lfts_left_out(after));
+	return (!port->before && port->after == pm_lfts_left_out(before)) ||
+	       (!port->after && port->before == pm_lfts_left_out(after));
 }
 
-int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
-		  struct pm_lft_move **moves, uint32_t *num_moves, struct pm_error *err)
+int pm_lfts_find_reassigned(const struct pm_lfts *before, const struct pm_lfts *after,
+			    struct pm_lft_reassigned **reassigned,
+			    uint32_t *num_reassigned, struct pm_error *err)
 {
-	struct pm_lft_move *list = pm_array(2 * ((size_t)PM_MAX_LID + 1), sizeof(*list));
+	struct pm_lft_reassigned *list =
+		pm_array(2 * ((size_t)PM_MAX_LID + 1), sizeof(*list));
 	uint32_t count, kept = 0;
 
 	if (!list)
@@ -137,19 +139,19 @@ int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
 		count = list_ports(before, false, list);
 		count += list_ports(after, true, list + count);
 	}
-	qsort(list, count, sizeof(*list), compare_moves);
+	qsort(list, count, sizeof(*list), compare_reassigned);
 	for (uint32_t i = 0; i < count; i++) {
-		struct pm_lft_move move = list[i];
+		struct pm_lft_reassigned port = list[i];
 
-		if (i + 1 < count && list[i + 1].guid == move.guid) {
+		if (i + 1 < count && list[i + 1].guid == port.guid) {
 			i++;
-			move.before = (uint16_t)(move.before + list[i].before);
-			move.after = (uint16_t)(move.after + list[i].after);
+			port.before = (uint16_t)(port.before + list[i].before);
+			port.after = (uint16_t)(port.after + list[i].after);
 		}
-		if (move.before != move.after && !is_left_out(&move, before, after))
-			list[kept++] = move;
+		if (port.before != port.after && !is_left_out(&port, before, after))
+			list[kept++] = port;
 	}
-	*moves = list;
-	*num_moves = kept;
+	*reassigned = list;
+	*num_reassigned = kept;
 	return 0;
 }

@@ -175,7 +175,7 @@ class Run:
     _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
     _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "least": "least",
                "full_load": "full load", "switches": "switches", "whole": "whole tables",
-               "entries": "entries", "assigned": "LIDs assigned", "moved": "moved",
+               "entries": "entries", "assigned": "LIDs assigned", "moved": "changed",
                "out_of_plan": "out of plan", "recomputed": "recomputed"}
     _TIMES = re.compile(r"; computed in ([\d.]+) ms, ([\d.]+) of these under the lock")
 

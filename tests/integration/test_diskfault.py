@@ -332,9 +332,9 @@ class SlowDisk(SlowCase):
             with control.Client(self.cache, 120) as client:
                 client.send({"request": "drain", "parts": [control.part(guid, 1)], "wait": 120})
                 simlab.poll_until(lambda: self.counted("begin"), 60, "an fsync")
-                self.assertNotIn("portmajor move", lab.osm.log(mark))
+                self.assertNotIn("portmajor transition", lab.osm.log(mark))
                 simlab.poll_until(lambda: self.counted("end") >= 1, 60, "its end")
-                lab.osm.wait_log("portmajor move 1: ", mark, timeout=60)
+                lab.osm.wait_log("portmajor transition 1: ", mark, timeout=60)
                 self.slow.unlink()
                 self.assertEqual(client.answer()["state"], "done")
             self.assertEqual(len(control.drained(self.cache)), 1)

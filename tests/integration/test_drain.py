@@ -25,8 +25,8 @@ import pmlab
 import simlab
 import wire
 
-MOVE = re.compile(r"portmajor move (\d+): (.*); LFT blocks sent (\d+), acked (\d+), least (\d+);"
-                  r".*?(; left to a routing run.*)?$", re.M)
+TRANSITION = re.compile(r"portmajor transition (\d+): (.*); LFT blocks sent (\d+), acked (\d+), "
+                        r"least (\d+);.*?(; left to a routing run.*)?$", re.M)
 
 
 def read_tables(dump):
@@ -130,7 +130,7 @@ class DrainCase(labtest.Folders):
         replay.play(self.wire.records())
         self.assertEqual(replay.lost[:5], [])
         self.assertEqual(replay.sets, event.wire)
-        move = MOVE.search(self.lab.osm.log(self.mark))
+        move = TRANSITION.search(self.lab.osm.log(self.mark))
         self.mark = self.lab.osm.log_offset()
         self.assertIsNone(move[6])
         self.assertEqual(int(move[3]), int(move[4]))
@@ -145,18 +145,18 @@ class DrainCase(labtest.Folders):
         """It agrees with the log; OpenSM writes it in a thread of its own."""
         def noted():
             state = json.loads(pmlab.kept(self.cache, "state").read_text(encoding="utf-8"))
-            return state if (state["move"] or {}).get("number") == move[0] else None
+            return state if (state["transition"] or {}).get("number") == move[0] else None
 
         state = simlab.poll_until(noted, pmlab.TIMEOUT_S, "the state file")
-        members = [state["move"][name] for name in ("number", "sent", "acked", "least")]
+        members = [state["transition"][name] for name in ("number", "sent", "acked", "least")]
         self.assertEqual(members, move)
         self.moves = self.moves + [move] if move[0] > 1 else [move]
         total = state["since_start"]
-        self.assertEqual([total[name] for name in ("moves", "move_sent", "move_acked",
-                                                   "move_least")],
+        self.assertEqual([total[name] for name in ("transitions", "transition_sent", "transition_acked",
+                                                   "transition_least")],
                          [len(self.moves), *(sum(m[i] for m in self.moves) for i in (1, 2, 3))])
         metrics = pmlab.kept(self.cache, "portmajor.prom").read_text(encoding="ascii")
-        self.assertRegex(metrics, fr'move_blocks_sent_total{{.*}} {total["move_sent"]}\n')
+        self.assertRegex(metrics, fr'transition_blocks_sent_total{{.*}} {total["transition_sent"]}\n')
 
     def entries(self, switch, port):
         """The number of a switch's entries for hosts that name a port."""
@@ -360,7 +360,7 @@ class Director(DrainCase):
         self.run_it("drain", "--wait", 60)
         replay.play(self.wire.records())
         self.assertEqual(replay.lost[:5], [])
-        self.assertRegex([move[1] for move in MOVE.findall(self.lab.osm.log(self.mark))][-1],
+        self.assertRegex([move[1] for move in TRANSITION.findall(self.lab.osm.log(self.mark))][-1],
                          r"^drained: 3 switches .*; undrained: 3 sw")
         self.assertEqual(self.entries("leaf5", 21), 0)
         self.run_it("undrain", "--wait", 60, "--all")
@@ -414,7 +414,7 @@ class Interrupted(DrainCase):
         self.fabric.lose(self.CABLE)
         self.wire.release()
         held.off()
-        self.lab.osm.wait_log(MOVE.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
+        self.lab.osm.wait_log(TRANSITION.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
         self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
         self.mark = self.lab.osm.log_offset()
         return self.lab.osm.log(mark.log_offset)
@@ -423,7 +423,7 @@ class Interrupted(DrainCase):
         repair = next(r for r in pmlab.Repair.find(log) if r.sent)
         self.assertEqual((repair.links_down, repair.acked, repair.gave_up),
                          (1, repair.sent, False))
-        moves = list(MOVE.finditer(log))
+        moves = list(TRANSITION.finditer(log))
         self.assertEqual(len(moves), 1)
         self.assertRegex(moves[0][0], r"drained: 3 switches .*, interrupted 1 time$")
         self.assertIsNone(moves[0][6])
@@ -526,7 +526,7 @@ class DuringDiscovery(labtest.Folders):
                                   env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
                                   text=True, check=False, timeout=pmlab.TIMEOUT_S)
             self.assertEqual(done.stdout.partition(",")[0], "pending  leaf5:20")
-            lab.osm.wait_log(r"portmajor move 1: ", mark.log_offset, timeout=pmlab.TIMEOUT_S)
+            lab.osm.wait_log(r"portmajor transition 1: ", mark.log_offset, timeout=pmlab.TIMEOUT_S)
             self.assertNotIn("portmajor run", lab.osm.log(mark.log_offset))
             lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
             self.assertEqual(lab.osm.delta(mark)["discoveries"], 1)
@@ -578,12 +578,12 @@ class Beside(DrainCase):
         drained = self.lab.osm.log_offset()
         self.wire.clear()
         self.wire.release()
-        self.lab.osm.wait_log(MOVE.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
+        self.lab.osm.wait_log(TRANSITION.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
         took = time.time() - given
         self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
         log = self.lab.osm.log(drained)
-        self.assertEqual(len(MOVE.findall(log)), 1)
-        self.assertIsNone(MOVE.search(log)[6])
+        self.assertEqual(len(TRANSITION.findall(log)), 1)
+        self.assertIsNone(TRANSITION.search(log)[6])
         self.assertEqual(self.entries(*self.port()), 0)
         self.check_walk(plan=False)
         return took, log
@@ -595,14 +595,14 @@ class Beside(DrainCase):
     def test_routing(self):
         took, log = self.follow(links=False)
         self.assertLess(took, self.LIMIT_S)
-        self.assertLess(log.index("portmajor run"), MOVE.search(log).start())
-        self.assertLess(MOVE.search(log).start(), log.index("SUBNET UP"))
+        self.assertLess(log.index("portmajor run"), TRANSITION.search(log).start())
+        self.assertLess(TRANSITION.search(log).start(), log.index("SUBNET UP"))
 
     def test_links(self):
         took, log = self.follow(links=True)
         self.assertLess(took, self.LIMIT_S)
-        self.assertNotIn("portmajor run", log[:MOVE.search(log).start()])
-        self.assertLess(MOVE.search(log).start(), log.index("SUBNET UP"))
+        self.assertNotIn("portmajor run", log[:TRANSITION.search(log).start()])
+        self.assertLess(TRANSITION.search(log).start(), log.index("SUBNET UP"))
 
 
 class Command(labtest.Folders):

@@ -357,7 +357,7 @@ static void test_round_trip(void **state)
 		struct pm_lfts *made, *back;
 		struct pm_lft_diff diff;
 		struct pm_lft_lids lids;
-		struct pm_lft_move *moves;
+		struct pm_lft_reassigned *moves;
 		uint32_t num_moves;
 		char *text = NULL;
 		size_t length = 0;
@@ -372,9 +372,11 @@ static void test_round_trip(void **state)
 		diff = pm_lfts_compare(made, back, true);
 		assert_int_equal(diff.entries, 0);
 		assert_int_equal(diff.switches_gone + diff.switches_new, 0);
-		assert_int_equal(diff.lids_moved + diff.lids_gone + diff.lids_new, 0);
+		assert_int_equal(diff.lids_other_owner + diff.lids_gone + diff.lids_new,
+				 0);
 		assert_int_equal(made->num_owned, back->num_owned);
-		assert_int_equal(pm_lfts_moves(made, back, &moves, &num_moves, NULL), 0);
+		assert_int_equal(
+			pm_lfts_find_reassigned(made, back, &moves, &num_moves, NULL), 0);
 		assert_int_equal(num_moves, 0);
 		bare = world_director(36);
 		assert_int_equal(pm_lfts_give_lids(back, bare, &lids, NULL), 0);
@@ -566,13 +568,15 @@ static void test_compare_left_out(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct pm_lfts *before = parse(sides[i]), *after = parse(sides[!i]);
 		struct pm_lft_diff diff = pm_lfts_compare(before, after, false);
-		struct pm_lft_move *moves;
+		struct pm_lft_reassigned *moves;
 		uint32_t num_moves;
 
 		assert_int_equal(diff.entries + diff.blocks + diff.switches, 0);
-		assert_int_equal(diff.lids_gone + diff.lids_new + diff.lids_moved, 0);
-		assert_int_equal(pm_lfts_moves(before, after, &moves, &num_moves, NULL),
+		assert_int_equal(diff.lids_gone + diff.lids_new + diff.lids_other_owner,
 				 0);
+		assert_int_equal(
+			pm_lfts_find_reassigned(before, after, &moves, &num_moves, NULL),
+			0);
 		assert_int_equal(num_moves, 0);
 		free(moves);
 		pm_lfts_free(before);
@@ -596,7 +600,7 @@ static void test_compare(void **state)
 			TABLE("12", "0x0001 001\n")
 				TABLE("13", "0x0001 001\n0x0090 001\n"));
 	struct pm_lft_diff diff = pm_lfts_compare(before, after, false);
-	struct pm_lft_move *moves;
+	struct pm_lft_reassigned *moves;
 	uint32_t num_moves;
 
 	/* LIDs 1 and 2 in block 0, 0x40 gone and 0x41 new in block 1. */
@@ -607,11 +611,12 @@ static void test_compare(void **state)
 	assert_int_equal(diff.switches_gone, 1);
 	assert_int_equal(diff.switches_new, 1);
 	assert_int_equal(diff.whole, 2);
-	assert_int_equal(diff.lids_moved, 1);
+	assert_int_equal(diff.lids_other_owner, 1);
 	assert_int_equal(diff.lids_gone, 1);
 	assert_int_equal(diff.lids_new, 1);
 	assert_int_equal(pm_lfts_compare(before, after, true).entries, 3);
-	assert_int_equal(pm_lfts_moves(before, after, &moves, &num_moves, NULL), 0);
+	assert_int_equal(pm_lfts_find_reassigned(before, after, &moves, &num_moves, NULL),
+			 0);
 	assert_int_equal(num_moves, 3);
 	assert_int_equal(moves[0].guid, 0xb);
 	assert_int_equal(moves[0].before, 2);

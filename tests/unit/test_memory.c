@@ -980,11 +980,11 @@ static void try_shifts(struct world *world)
 static void try_moves(struct world *world)
 {
 	struct pm_lfts *before = lfts_of(world), *after = lfts_of(world);
-	struct pm_lft_move *moves;
+	struct pm_lft_reassigned *moves;
 	uint32_t num;
 
 	after->owner[1].guid ^= 0x77;
-	MAKE(moves, pm_lfts_moves(before, after, &moves, &num, &trial.err));
+	MAKE(moves, pm_lfts_find_reassigned(before, after, &moves, &num, &trial.err));
 	note(moves, num * sizeof(*moves));
 	free(moves);
 	pm_lfts_free(before);

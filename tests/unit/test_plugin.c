@@ -97,7 +97,7 @@ static uint64_t check_state(bool shadow)
 		return 0;
 	check_member(document, "runs", "run");
 	check_member(document, "repairs", "repair");
-	check_member(document, "moves", "move");
+	check_member(document, "transitions", "transition");
 	if (shadow)
 		assert_true(json_is_object(json_object_get(document, "shadow")) ||
 			    json_is_null(json_object_get(document, "plan")));

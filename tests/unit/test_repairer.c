@@ -351,7 +351,8 @@ static void log_repair(void *context, enum sweep_phase phase, const struct repai
 {
 }
 
-static void log_transition(void *context, uint64_t number, const struct moved *done)
+static void log_transition(void *context, uint64_t number,
+			   const struct transition_result *done)
 {
 }
 

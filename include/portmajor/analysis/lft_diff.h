@@ -11,7 +11,7 @@ struct pm_lft_diff {
 	uint64_t entries, blocks;	      /* of these */
 	uint64_t least;			      /* sum over these of ceil(entries / 64) */
 	uint64_t whole;			      /* blocks of the new switches' tables */
-	uint32_t lids_moved;		      /* LIDs with another owner */
+	uint32_t lids_other_owner;	      /* LIDs with another owner */
 	uint32_t lids_gone, lids_new;	      /* with an owner on one side only */
 };
 
@@ -31,16 +31,17 @@ struct pm_lft_diff pm_lfts_compare(const struct pm_lfts *before,
 				   const struct pm_lfts *after, bool keep);
 
 /* A port with other LIDs. */
-struct pm_lft_move {
+struct pm_lft_reassigned {
 	uint64_t guid;
 	uint16_t before, after; /* lowest LIDs; 0: none */
 };
 
 /*
  * Lists by GUID the ports with different lowest LIDs, or with one on one side only; LIDs
- * without a known owner do not count. The caller frees *moves. -ENOMEM.
+ * without a known owner do not count. The caller frees *reassigned. -ENOMEM.
  */
-int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
-		  struct pm_lft_move **moves, uint32_t *num_moves, struct pm_error *err);
+int pm_lfts_find_reassigned(const struct pm_lfts *before, const struct pm_lfts *after,
+			    struct pm_lft_reassigned **reassigned,
+			    uint32_t *num_reassigned, struct pm_error *err);
 
 #endif

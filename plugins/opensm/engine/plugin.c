@@ -380,7 +380,8 @@ static void note_own(void *context, bool down)
 		state_note_own_port(plugin->state, down);
 }
 
-static void note_moved(void *context, uint64_t number, const struct moved *done)
+static void note_transition(void *context, uint64_t number,
+			    const struct transition_result *done)
 {
 	struct plugin *plugin = context;
 
@@ -475,7 +476,7 @@ static void start_repairer(struct plugin *plugin)
 			.settings = settings_of_repairer(&plugin->config),
 			.log_repair = note_repaired,
 			.log_return = note_returned,
-			.log_transition = note_moved,
+			.log_transition = note_transition,
 			.log_balance = note_balance,
 			.log_dropped = note_dropped,
 			.log_groups = note_groups,

@@ -42,7 +42,8 @@ static const struct {
 	[JOB_MOVES] = {repairer_use_back, ANY},
 	[JOB_SWEEP] = {repairer_sweep, ANY},
 	[JOB_OWN] = {repairer_watch_own, ANY},
-	[JOB_TRANSITION] = {repairer_move, ANY}, /* begins where tables may change */
+	[JOB_TRANSITION] = {repairer_follow_drains,
+			    ANY}, /* begins where tables may change */
 	/* Packets over links that wait for OpenSM to activate them would be lost. */
 	[JOB_REBALANCE] = {repairer_rebalance, DURING(IDLE) | DURING(DISCOVERY)},
 	/* After OpenSM's blocks, for which the sweeper waits. */

@@ -86,7 +86,8 @@ struct repairer_config {
 	void (*log_repair)(void *context, enum sweep_phase phase,
 			   const struct repaired *done);
 	void (*log_return)(void *context, const struct returned *done);
-	void (*log_transition)(void *context, uint64_t number, const struct moved *done);
+	void (*log_transition)(void *context, uint64_t number,
+			       const struct transition_result *done);
 	/* The distance of tables found in the switches from the plan's. */
 	void (*log_balance)(void *context, const struct balance *balance);
 	void (*log_dropped)(void *context, uint64_t traps);

@@ -84,7 +84,7 @@ struct repairer {
 	double first_trap_ms; /* .. and until then for a first trap */
 	bool served;	      /* traps were handled since PHASE_IDLE began */
 	bool resend;	      /* send blocks that were withheld or postponed */
-	bool moving;	      /* a transition is under way, perhaps interrupted */
+	bool in_transition;   /* a transition is under way, perhaps interrupted */
 	bool abandon;	      /* ends it */
 	struct handover next; /* the sweeper's until it is `ready` */
 	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
@@ -115,7 +115,7 @@ struct repairer {
 	bool sweep_follows;	    /* it is requested when a discovery is over */
 	uint32_t anew; /* discoveries of this sweep that begin anew; under the lock */
 	struct transition transition;
-	uint64_t num_moves;
+	uint64_t num_transitions;
 	bool adopted;	/* tables were found in the switches .. */
 	bool has_grown; /* .. while parts were absent that have come since */
 	bool unmeasured;
@@ -220,7 +220,7 @@ bool repairer_sweep(struct repairer *r);
 bool repairer_watch_own(struct repairer *r);
 bool repairer_tell(struct repairer *r);
 bool repairer_repair(struct repairer *r);
-bool repairer_move(struct repairer *r); /* a transition */
+bool repairer_follow_drains(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);
 bool repairer_route(struct repairer *r); /* groups */
 bool repairer_search(struct repairer *r);

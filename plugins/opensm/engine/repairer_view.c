@@ -62,8 +62,8 @@ static void take_over(struct repairer *r)
 		return;
 	next->ready = false;
 	transition_end(&r->transition);
-	r->view.current &= !r->moving;
-	r->moving = r->abandon = false;
+	r->view.current &= !r->in_transition;
+	r->in_transition = r->abandon = false;
 	if (next->view.plan && change_plan(r)) {
 		r->validity = VOID;
 		return;

@@ -103,7 +103,7 @@ void sweep_publish(struct plugin *plugin, const struct unset *unset)
 		.num_degraded = num_degraded,
 		.missing = missing_known ? &missing : NULL,
 		.unset = unset,
-		.moves = plugin->repairer && !repairer_is_void(plugin->repairer),
+		.transitions = plugin->repairer && !repairer_is_void(plugin->repairer),
 	};
 
 	kept_requests_error(plugin->requests, &unread);

@@ -63,7 +63,7 @@ static void note_run(struct plugin *plugin, uint64_t missing)
 		.written = &run->written,
 		.acked = acked,
 		.lids_assigned = plugin->sweep.given.assigned,
-		.lids_moved = plugin->sweep.given.moved,
+		.lids_changed = plugin->sweep.given.changed,
 		.out_of_plan = plugin->planning.out_of_plan,
 		.stale = run->stale,
 		.loops = run->loops,

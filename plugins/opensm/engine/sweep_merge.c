@@ -109,7 +109,7 @@ void sweep_take_drains(struct plugin *plugin, bool wait)
 	if (repairer && repairer_is_void(repairer))
 		repairer = NULL;
 	if (repairer && repairer_take_drains(repairer, &view->drains, wait))
-		view->moved = true;
+		view->followed = true;
 	else if (repairer ||
 		 kept_requests_take_drains(plugin->requests, &view->drains) <= 0)
 		return;

@@ -18,7 +18,7 @@ struct block {
 };
 
 /* One run of a transition. */
-struct move {
+struct work {
 	struct transition *transition;
 	const struct transition_subject *on;
 	const struct pm_plan *plan;
@@ -39,10 +39,10 @@ int transition_begin(struct transition *t, const struct view *view)
 	*t = (struct transition){
 		.stage = TRANSITION_UNUSED,
 		.from = malloc(num_ports + 1u),
-		.moved = calloc(blocks + 1u, 1),
+		.at_end = calloc(blocks + 1u, 1),
 		.start_ms = clock_ms(),
 	};
-	if (!t->from || !t->moved) {
+	if (!t->from || !t->at_end) {
 		transition_end(t);
 		return -ENOMEM;
 	}
@@ -53,16 +53,16 @@ int transition_begin(struct transition *t, const struct view *view)
 void transition_end(struct transition *t)
 {
 	free(t->from);
-	free(t->moved);
+	free(t->at_end);
 	*t = (struct transition){.stage = TRANSITION_NONE};
 }
 
-static uint8_t *moved_at(const struct transition *t, const struct view *view, uint32_t sw,
-			 uint32_t number)
+static uint8_t *find_at_end(const struct transition *t, const struct view *view,
+			    uint32_t sw, uint32_t number)
 {
 	size_t blocks = pm_routes_stride(view->routes) / PM_LFT_BLOCK;
 
-	return &t->moved[sw * blocks + number];
+	return &t->at_end[sw * blocks + number];
 }
 
 /*
@@ -90,8 +90,11 @@ static void copy_tables(struct view *view, uint8_t *tables)
 		       stride);
 }
 
-/* Gives blocks, moved ones or the others, the view's entries where these have a path. */
-static void overlay(const struct transition *t, const struct view *view, bool moved,
+/*
+ * Gives blocks, those at the stage's end or the others, the view's entries where these
+ * have a path.
+ */
+static void overlay(const struct transition *t, const struct view *view, bool at_end,
 		    uint8_t *tables)
 {
 	uint32_t stride = pm_routes_stride(view->routes);
@@ -101,7 +104,7 @@ static void overlay(const struct transition *t, const struct view *view, bool mo
 		uint8_t *row = tables + (size_t)sw * stride;
 
 		for (uint32_t lid = 0; lid < stride; lid++)
-			if (*moved_at(t, view, sw, lid / PM_LFT_BLOCK) == moved &&
+			if (*find_at_end(t, view, sw, lid / PM_LFT_BLOCK) == at_end &&
 			    table[lid] != PM_LFT_KEEP)
 				row[lid] = table[lid];
 	}
@@ -161,36 +164,36 @@ int transition_mix(const struct transition *t, struct view *view)
 /* ---- Blocks ---- */
 
 /* OpenSM's switch, or NULL, and how many of its blocks are ours. With osm->lock held. */
-static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t node,
+static const osm_switch_t *find_osm_switch(const struct work *work, uint32_t node,
 					   uint32_t *blocks)
 {
 	const osm_switch_t *sw =
-		lft_records_switch(&move->on->sender->osm->subn, move->plan, node);
+		lft_records_switch(&work->on->sender->osm->subn, work->plan, node);
 
-	*blocks = sw && sw->lft ? lft_records_blocks(move->view->routes, sw) : 0;
+	*blocks = sw && sw->lft ? lft_records_blocks(work->view->routes, sw) : 0;
 	return sw;
 }
 
 /* Calls a function for each switch of the plan. With osm->lock held. */
-static void for_each_switch(struct move *move,
-			    void (*call)(struct move *move, uint32_t node))
+static void for_each_switch(struct work *work,
+			    void (*call)(struct work *work, uint32_t node))
 {
-	osm_opensm_t *osm = move->on->sender->osm;
+	osm_opensm_t *osm = work->on->sender->osm;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->topology->num_switches; sw++)
-		call(move, sw);
+	for (uint32_t sw = 0; sw < work->plan->topology->num_switches; sw++)
+		call(work, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-static size_t unused_at(const struct move *move, uint32_t node, uint32_t lid)
+static size_t unused_at(const struct work *work, uint32_t node, uint32_t lid)
 {
-	return ((size_t)node * pm_routes_stride(move->view->routes) + lid) / 8;
+	return ((size_t)node * pm_routes_stride(work->view->routes) + lid) / 8;
 }
 
-static bool is_unused(const struct move *move, uint32_t node, uint32_t lid)
+static bool is_unused(const struct work *work, uint32_t node, uint32_t lid)
 {
-	return move->unused[unused_at(move, node, lid)] >> lid % 8 & 1;
+	return work->unused[unused_at(work, node, lid)] >> lid % 8 & 1;
 }
 
 /*
@@ -198,176 +201,176 @@ static bool is_unused(const struct move *move, uint32_t node, uint32_t lid)
  * entry may be as old as the switch's last drain, and must be set before any path leads
  * there again.
  */
-static void find_unused(struct move *move, const uint8_t *from)
+static void find_unused(struct work *work, const uint8_t *from)
 {
-	struct view *view = move->view;
+	struct view *view = work->view;
 	uint32_t stride = pm_routes_stride(view->routes);
 
 	/* Detours are for a switch's own traps. */
 	pm_routes_update(view->routes, from, NULL);
-	for (uint32_t sw = 0; sw < move->plan->topology->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < work->plan->topology->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(view->routes, sw);
 
 		for (uint32_t lid = 0; lid < stride; lid++)
 			if (table[lid] == PM_LFT_KEEP)
-				move->unused[unused_at(move, sw, lid)] |=
+				work->unused[unused_at(work, sw, lid)] |=
 					(uint8_t)(1u << lid % 8);
 	}
 }
 
 /* Finds the wanted content of a switch's block, which has a block's length. */
-static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t node,
+static void find_wanted(const struct work *work, const osm_switch_t *sw, uint32_t node,
 			uint32_t at, uint8_t *wanted)
 {
 	const uint8_t *installed = sw->lft + at;
-	bool only_unused = move->transition->stage == TRANSITION_UNUSED;
+	bool only_unused = work->transition->stage == TRANSITION_UNUSED;
 
-	lft_records_wanted(installed, pm_routes_table(move->view->routes, node) + at,
+	lft_records_wanted(installed, pm_routes_table(work->view->routes, node) + at,
 			   PM_LFT_BLOCK, wanted);
 	for (uint32_t i = 0; only_unused && i < PM_LFT_BLOCK; i++)
-		if (installed[i] != OSM_NO_PATH && !is_unused(move, node, at + i))
+		if (installed[i] != OSM_NO_PATH && !is_unused(work, node, at + i))
 			wanted[i] = installed[i];
 }
 
-static void note_moved(struct move *move, uint32_t sw, uint32_t number)
+static void note_at_end(struct work *work, uint32_t sw, uint32_t number)
 {
-	if (move->transition->stage != TRANSITION_UNUSED)
-		*moved_at(move->transition, move->view, sw, number) = 1;
+	if (work->transition->stage != TRANSITION_UNUSED)
+		*find_at_end(work->transition, work->view, sw, number) = 1;
 }
 
-/* Lists blocks that differ and were not sent; marks the others as moved. */
-static int list_switch(struct move *move, uint32_t node)
+/* Lists blocks that differ and were not sent; marks the others as at the stage's end. */
+static int list_switch(struct work *work, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
+	const osm_switch_t *sw = find_osm_switch(work, node, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
 
-		if (*moved_at(move->transition, move->view, node, b))
+		if (*find_at_end(work->transition, work->view, node, b))
 			continue;
-		find_wanted(move, sw, node, b * PM_LFT_BLOCK, wanted);
+		find_wanted(work, sw, node, b * PM_LFT_BLOCK, wanted);
 		if (!memcmp(wanted, sw->lft + (size_t)b * PM_LFT_BLOCK, PM_LFT_BLOCK)) {
-			note_moved(move, node, b);
+			note_at_end(work, node, b);
 			continue;
 		}
-		if (pm_grow(&move->blocks, &move->room, move->num + 1,
-			    sizeof(*move->blocks)))
+		if (pm_grow(&work->blocks, &work->room, work->num + 1,
+			    sizeof(*work->blocks)))
 			return -ENOMEM;
-		move->blocks[move->num++] = (struct block){node, b};
+		work->blocks[work->num++] = (struct block){node, b};
 	}
 	return 0;
 }
 
 /* Adds a switch's blocks to the transition's total, counted when it begins. */
-static void count_switch(struct move *move, uint32_t node)
+static void count_switch(struct work *work, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
+	const osm_switch_t *sw = find_osm_switch(work, node, &blocks);
 
 	if (blocks)
-		pm_delta_add(&move->transition->done.delta, sw->lft,
-			     pm_routes_table(move->view->routes, node),
+		pm_delta_add(&work->transition->done.delta, sw->lft,
+			     pm_routes_table(work->view->routes, node),
 			     blocks * PM_LFT_BLOCK);
 }
 
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
-	struct move *move = context;
-	const struct block *block = &move->blocks[index];
+	struct work *work = context;
+	const struct block *block = &work->blocks[index];
 	uint8_t wanted[PM_LFT_BLOCK];
 
-	move->interrupted |= move->on->is_interrupted(move->on->context);
-	if (move->interrupted || !lft_set_address(move->on->sender, move->plan,
+	work->interrupted |= work->on->is_interrupted(work->on->context);
+	if (work->interrupted || !lft_set_address(work->on->sender, work->plan,
 						  block->node, block->number, smp))
 		return SMP_OMIT;
-	find_wanted(move, smp->sw, block->node, block->number * PM_LFT_BLOCK, wanted);
+	find_wanted(work, smp->sw, block->node, block->number * PM_LFT_BLOCK, wanted);
 	lft_set_make(block->number, wanted, smp);
 	return SMP_SEND;
 }
 
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
-	struct move *move = context;
-	struct moved *done = &move->transition->done;
-	const struct block *block = &move->blocks[answer->index];
+	struct work *work = context;
+	struct transition_result *done = &work->transition->done;
+	const struct block *block = &work->blocks[answer->index];
 
 	if (answer->outcome == SMP_ANSWERED) {
 		done->acked++;
-		note_moved(move, block->node, block->number);
+		note_at_end(work, block->node, block->number);
 	} else {
 		done->gave_up = smp_fault(answer->outcome);
 	}
 	return !done->gave_up && !osm_exit_flag;
 }
 
-static void send_blocks(struct move *move)
+static void send_blocks(struct work *work)
 {
-	struct moved *done = &move->transition->done;
+	struct transition_result *done = &work->transition->done;
 	struct smp_count count = {0};
 
-	smp_run(move->on->sender->smps,
-		&(struct smp_batch){.num = move->num,
+	smp_run(work->on->sender->smps,
+		&(struct smp_batch){.num = work->num,
 				    .ahead = SMP_AHEAD,
 				    .total_ms = SMP_TOTAL_MS,
 				    .exclusive = true,
-				    .context = move,
+				    .context = work,
 				    .make = make_block,
 				    .take = take_acknowledgement},
 		&count);
 	done->sent += count.sent;
-	if (count.sent < move->num && !move->interrupted && !done->gave_up)
+	if (count.sent < work->num && !work->interrupted && !done->gave_up)
 		done->gave_up = "a switch has no route";
 }
 
-static bool goes_on(const struct move *move)
+static bool goes_on(const struct work *work)
 {
-	return !move->interrupted && !move->transition->done.gave_up && !osm_exit_flag;
+	return !work->interrupted && !work->transition->done.gave_up && !osm_exit_flag;
 }
 
 /* Sends to the switches of a level, or with PM_NO_LEVEL to those without one. */
-static void send_level(struct move *move, uint8_t level)
+static void send_level(struct work *work, uint8_t level)
 {
-	osm_opensm_t *osm = move->on->sender->osm;
+	osm_opensm_t *osm = work->on->sender->osm;
 	int rc = 0;
 
-	if (!goes_on(move))
+	if (!goes_on(work))
 		return;
-	move->num = 0;
+	work->num = 0;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->topology->num_switches && !rc; sw++)
-		if (move->plan->tree.level[sw] == level)
-			rc = list_switch(move, sw);
+	for (uint32_t sw = 0; sw < work->plan->topology->num_switches && !rc; sw++)
+		if (work->plan->tree.level[sw] == level)
+			rc = list_switch(work, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
 	if (rc)
-		move->transition->done.gave_up = "out of memory";
-	else if (move->num)
-		send_blocks(move);
+		work->transition->done.gave_up = "out of memory";
+	else if (work->num)
+		send_blocks(work);
 }
 
 /* Sends all blocks that differ from the view's tables, level by level. */
-static void send_all(struct move *move, bool upward)
+static void send_all(struct work *work, bool upward)
 {
-	uint8_t top = move->plan->tree.top_level;
+	uint8_t top = work->plan->tree.top_level;
 
 	for (unsigned int i = 0; i <= top; i++)
-		send_level(move, (uint8_t)(upward ? i : top - i));
-	send_level(move, PM_NO_LEVEL);
+		send_level(work, (uint8_t)(upward ? i : top - i));
+	send_level(work, PM_NO_LEVEL);
 }
 
 /* ---- Stages ---- */
 
 /* Sends the view's LIDs that could loop if sent level by level. */
-static void send_steps(struct move *move)
+static void send_steps(struct work *work)
 {
-	const struct view *view = move->view;
-	osm_opensm_t *osm = move->on->sender->osm;
+	const struct view *view = work->view;
+	osm_opensm_t *osm = work->on->sender->osm;
 	struct pm_installed *installed =
-		calloc(move->plan->topology->num_switches + 1u, sizeof(*installed));
+		calloc(work->plan->topology->num_switches + 1u, sizeof(*installed));
 	const struct pm_stale_input input = {view->routes, installed, view->discovered,
 					     NULL};
 	const struct pm_stale none = {.num = 0};
-	struct moved *done = &move->transition->done;
+	struct transition_result *done = &work->transition->done;
 	struct pm_steps steps = {0};
 	struct ahead ahead;
 
@@ -376,15 +379,15 @@ static void send_steps(struct move *move)
 		return;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	lft_records_installed(&osm->subn, move->plan, false, installed);
+	lft_records_installed(&osm->subn, work->plan, false, installed);
 	ahead_find(&input, &none, &steps, &ahead);
 	CL_PLOCK_RELEASE(&osm->lock);
-	ahead_send(&(struct ahead_subject){move->on->sender, view,
-					   move->on->is_interrupted, move->on->context},
+	ahead_send(&(struct ahead_subject){work->on->sender, view,
+					   work->on->is_interrupted, work->on->context},
 		   &steps, &ahead);
 	done->sent += ahead.sent;
 	done->acked += ahead.acked;
-	move->interrupted |= ahead.interrupted;
+	work->interrupted |= ahead.interrupted;
 	if (!ahead.interrupted)
 		done->gave_up = ahead.gave_up;
 	free(installed);
@@ -394,64 +397,64 @@ static void send_steps(struct move *move)
  * Makes the view's tables differ from the installed ones only in entries that no packet
  * uses. These may be of any age, so that blocks of two switches could make a LID loop.
  */
-static void put_used(struct move *move, uint32_t node)
+static void put_used(struct work *work, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
+	const osm_switch_t *sw = find_osm_switch(work, node, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
 
-		find_wanted(move, sw, node, b * PM_LFT_BLOCK, wanted);
-		pm_routes_put(move->view->routes, node, b, wanted);
+		find_wanted(work, sw, node, b * PM_LFT_BLOCK, wanted);
+		pm_routes_put(work->view->routes, node, b, wanted);
 	}
 }
 
-static void run_stage(struct move *move)
+static void run_stage(struct work *work)
 {
-	struct view *view = move->view;
-	enum transition_stage stage = move->transition->stage;
+	struct view *view = work->view;
+	enum transition_stage stage = work->transition->stage;
 	bool ends = stage == TRANSITION_NARROW || stage == TRANSITION_DETOURS;
 
 	if (stage == TRANSITION_UNUSED) /* with the final tables, see transition_run */
-		for_each_switch(move, count_switch);
-	pm_routes_update(view->routes, ends ? view->usable : move->both,
+		for_each_switch(work, count_switch);
+	pm_routes_update(view->routes, ends ? view->usable : work->both,
 			 stage == TRANSITION_NARROW ? NULL : &view->detours);
 	if (stage == TRANSITION_UNUSED)
-		for_each_switch(move, put_used);
+		for_each_switch(work, put_used);
 	/* Detours lead across levels in any direction. */
 	if (stage == TRANSITION_UNUSED || stage == TRANSITION_DETOURS)
-		send_steps(move);
-	send_all(move, stage != TRANSITION_NARROW);
+		send_steps(work);
+	send_all(work, stage != TRANSITION_NARROW);
 }
 
-static void begin_next(struct move *move)
+static void begin_next(struct work *work)
 {
-	struct transition *t = move->transition;
-	size_t blocks = (size_t)move->plan->topology->num_switches *
-			(pm_routes_stride(move->view->routes) / PM_LFT_BLOCK);
+	struct transition *t = work->transition;
+	size_t blocks = (size_t)work->plan->topology->num_switches *
+			(pm_routes_stride(work->view->routes) / PM_LFT_BLOCK);
 
 	t->stage = t->stage == TRANSITION_DETOURS ? TRANSITION_NONE : t->stage + 1;
-	memset(t->moved, 0, blocks);
+	memset(t->at_end, 0, blocks);
 }
 
-static int make_move_room(struct move *move)
+static int make_room(struct work *work)
 {
-	uint32_t num = move->plan->topology->num_ports;
+	uint32_t num = work->plan->topology->num_ports;
 	uint8_t *from = malloc(num + 1u);
 
-	move->both = malloc(num + 1u);
-	move->unused =
-		calloc(unused_at(move, move->plan->topology->num_switches, 0) + 1u, 1);
-	if (!from || !move->both || !move->unused) {
+	work->both = malloc(num + 1u);
+	work->unused =
+		calloc(unused_at(work, work->plan->topology->num_switches, 0) + 1u, 1);
+	if (!from || !work->both || !work->unused) {
 		free(from);
 		return -ENOMEM;
 	}
-	find_links(move->transition, move->view, from, move->both);
-	if (move->transition->stage == TRANSITION_UNUSED) {
-		find_unused(move, from);
-		pm_routes_update(move->view->routes, move->view->usable,
-				 &move->view->detours);
+	find_links(work->transition, work->view, from, work->both);
+	if (work->transition->stage == TRANSITION_UNUSED) {
+		find_unused(work, from);
+		pm_routes_update(work->view->routes, work->view->usable,
+				 &work->view->detours);
 	}
 	free(from);
 	return 0;
@@ -460,22 +463,22 @@ static int make_move_room(struct move *move)
 bool transition_run(struct transition *t, const struct transition_subject *subject)
 {
 	struct view *view = subject->view;
-	struct move move = {
+	struct work work = {
 		.transition = t, .on = subject, .plan = view->plan, .view = view};
 
-	if (make_move_room(&move))
+	if (make_room(&work))
 		t->done.gave_up = "out of memory";
-	while (t->stage != TRANSITION_NONE && goes_on(&move)) {
-		run_stage(&move);
-		if (goes_on(&move))
-			begin_next(&move);
+	while (t->stage != TRANSITION_NONE && goes_on(&work)) {
+		run_stage(&work);
+		if (goes_on(&work))
+			begin_next(&work);
 	}
-	t->done.interruptions += move.interrupted;
+	t->done.interruptions += work.interrupted;
 	t->done.milliseconds = clock_ms() - t->start_ms;
-	if (!move.interrupted)
+	if (!work.interrupted)
 		pm_routes_update(view->routes, view->usable, &view->detours);
-	free(move.blocks);
-	free(move.unused);
-	free(move.both);
-	return !move.interrupted;
+	free(work.blocks);
+	free(work.unused);
+	free(work.both);
+	return !work.interrupted;
 }

@@ -42,12 +42,12 @@ enum transition_stage {
 	TRANSITION_DETOURS,
 };
 
-#define MOVED_CHANGE_TEXT 512
+#define TRANSITION_CHANGE_TEXT 512
 
 /* Result. */
-struct moved {
-	char change[MOVED_CHANGE_TEXT]; /* the changed links, as text */
-	uint64_t sent, acked;		/* blocks */
+struct transition_result {
+	char change[TRANSITION_CHANGE_TEXT]; /* the changed links, as text */
+	uint64_t sent, acked;		     /* blocks */
 	struct pm_delta delta;
 	uint32_t interruptions;
 	double milliseconds;
@@ -57,10 +57,10 @@ struct moved {
 /* All zero at first. */
 struct transition {
 	enum transition_stage stage;
-	uint8_t *from;	/* [port] links in use before */
-	uint8_t *moved; /* [switch * blocks + block] block is that of the stage's end */
+	uint8_t *from;	 /* [port] links in use before */
+	uint8_t *at_end; /* [switch * blocks + block] block is that of the stage's end */
 	double start_ms;
-	struct moved done; /* so far */
+	struct transition_result done; /* so far */
 };
 
 struct transition_subject {

@@ -6,9 +6,9 @@
 
 #define TRANSITION_MS 2000 /* a routing run's longest wait for a transition's end */
 
-static void log_transition(struct repairer *r, const struct moved *done)
+static void log_transition(struct repairer *r, const struct transition_result *done)
 {
-	r->config.log_transition(r->config.context, ++r->num_moves, done);
+	r->config.log_transition(r->config.context, ++r->num_transitions, done);
 	if (!done->gave_up || repairer_is_halted(r))
 		return;
 	repairer_request_reroute(r); /* it sends what the records lack */
@@ -43,7 +43,7 @@ static void take_drains(struct repairer *r)
 static void stop_changing(struct repairer *r)
 {
 	repairer_lock(r);
-	r->moving = r->abandon = false;
+	r->in_transition = r->abandon = false;
 	repairer_unlock(r);
 }
 
@@ -55,7 +55,7 @@ static bool claim_transition(struct repairer *r)
 	repairer_lock(r);
 	/* The phase is set before its sweeper takes the lock. */
 	may = repairer_may_change(repairer_phase(r));
-	r->moving = may;
+	r->in_transition = may;
 	r->abandon = false;
 	repairer_unlock(r);
 	return may;
@@ -86,24 +86,24 @@ static bool begin_transition(struct repairer *r)
 		return false;
 	}
 	ready = ready && !transition_begin(&r->transition, &r->view);
-	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* logged already */
+	view_log(&r->view, change, TRANSITION_CHANGE_TEXT); /* logged already */
 	take_drains(r);
 	if (ready && !repairer_update(r, r->view.discovered)) {
-		view_log(&r->view, change, MOVED_CHANGE_TEXT);
+		view_log(&r->view, change, TRANSITION_CHANGE_TEXT);
 		return true;
 	}
 	transition_end(&r->transition);
 	stop_changing(r);
 	r->view.current = false;
-	log_transition(
-		r, &(struct moved){.change = "other drains", .gave_up = "out of memory"});
+	log_transition(r, &(struct transition_result){.change = "other drains",
+						      .gave_up = "out of memory"});
 	repairer_note_tables(r, false, true);
 	return false;
 }
 
 static void end_transition(struct repairer *r)
 {
-	struct moved done = r->transition.done;
+	struct transition_result done = r->transition.done;
 
 	transition_end(&r->transition);
 	stop_changing(r);
@@ -120,7 +120,7 @@ static void abandon_transition(struct repairer *r)
 	end_transition(r);
 }
 
-bool repairer_move(struct repairer *r)
+bool repairer_follow_drains(struct repairer *r)
 {
 	const struct transition_subject subject = {&r->sender, &r->view,
 						   repairer_is_interrupted, r};
@@ -150,9 +150,9 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 	bool differ;
 
 	repairer_lock(r);
-	while (r->moving && clock_ms() < until_ms && !osm_exit_flag)
+	while (r->in_transition && clock_ms() < until_ms && !osm_exit_flag)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
-	r->abandon = r->moving;
+	r->abandon = r->in_transition;
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
 		 !pm_drains_copy(&r->drained, drains, NULL);
 	if (r->validity != VOID && !differ && pm_drains_equal(&r->drained, drains))

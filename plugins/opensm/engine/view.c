@@ -56,7 +56,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.damping = view->damping,
 		.holds = view->holds,
 		.drains = view->drains,
-		.moved = view->moved,
+		.followed = view->followed,
 		.serial = view->serial + 1,
 	};
 	uint8_t **const arrays[] = {
@@ -251,9 +251,9 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	if (rc)
 		goto out;
 	memcpy(view->drained, drained, num);
-	if (view->moved)
+	if (view->followed)
 		memcpy(view->logged.drained, drained, num);
-	view->moved = false;
+	view->followed = false;
 	view->until_ms = end_of_holds(view, sight->now_ms);
 	*changed = !view->current || memcmp(usable, view->usable, num) ||
 		   memcmp(sight->discovered, view->discovered, num) ||

@@ -62,7 +62,7 @@ struct view {
 	struct pm_damping *damping;	   /* NULL: no damping */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
-	bool moved; /* a transition has followed these, and logged them, since the last
+	bool followed; /* a transition has followed these, and logged them, since the last
 		       update */
 };
 

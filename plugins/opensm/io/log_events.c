@@ -101,11 +101,11 @@ void log_run(const struct plugin *plugin, uint64_t acked)
 		 " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		 ", least %" PRIu64 ", full load %" PRIu64
 		 "; switches %u, whole tables %u; entries %" PRIu64
-		 "; LIDs assigned %u, moved %u, out of plan %u; computed in "
+		 "; LIDs assigned %u, changed %u, out of plan %u; computed in "
 		 "%.1f ms, %.1f of these under the lock; recomputed %u",
 		 plugin->runs, run->change, written->sent, acked, written->delta.least,
 		 written->full, written->switches, written->whole, written->delta.entries,
-		 plugin->sweep.given.assigned, plugin->sweep.given.moved,
+		 plugin->sweep.given.assigned, plugin->sweep.given.changed,
 		 plugin->planning.out_of_plan, run->milliseconds, run->locked_ms,
 		 run->recomputed);
 }
@@ -222,7 +222,7 @@ void log_ahead(const struct plugin *plugin)
 }
 
 void log_transition(const struct plugin *plugin, uint64_t number,
-		    const struct moved *done)
+		    const struct transition_result *done)
 {
 	char interrupted[64] = "";
 
@@ -230,8 +230,9 @@ void log_transition(const struct plugin *plugin, uint64_t number,
 		snprintf(interrupted, sizeof(interrupted), ", interrupted %u time%s",
 			 done->interruptions, done->interruptions == 1 ? "" : "s");
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
-		 " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		 ", least %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
+		 " transition %" PRIu64 ": %s; LFT blocks sent %" PRIu64
+		 ", acked %" PRIu64 ", least %" PRIu64 "; switches %" PRIu64
+		 "; %.1f ms%s%s%s",
 		 number, done->change, done->sent, done->acked, done->delta.least,
 		 done->delta.switches, done->milliseconds, interrupted,
 		 done->gave_up ? "; left to a routing run: " : "",

@@ -42,7 +42,7 @@ void log_tables_read(osm_log_t *log, const json_t *read);
 
 void log_balance(struct plugin *plugin, const struct balance *balance);
 void log_transition(const struct plugin *plugin, uint64_t number,
-		    const struct moved *done);
+		    const struct transition_result *done);
 void log_shadow(const struct plugin *plugin, const struct state_shadow *done);
 
 #endif

@@ -35,7 +35,7 @@ void state_publish(struct state *state, const struct state_facts *facts)
 	plan = plan ? pm_plan_share(plan) : NULL;
 	pthread_mutex_lock(&state->mutex);
 	/* A transition has ended since the sweep took its drains. */
-	if (facts->moves && state->drains > facts->view->drains.number)
+	if (facts->transitions && state->drains > facts->view->drains.number)
 		known.unset = NULL;
 	hand_over(state, state_make_document(state, &known));
 	before = state->plan;
@@ -252,17 +252,17 @@ void state_note_own_port(struct state *state, bool down)
 }
 
 void state_note_transition(struct state *state, uint64_t number,
-			   const struct moved *moved)
+			   const struct transition_result *done)
 {
 	pthread_mutex_lock(&state->mutex);
-	state->last.move = *moved;
+	state->last.transition = *done;
 	state->last.transition_number = number;
 	state->last.transition_time = time(NULL);
-	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.least);
+	add_up(&state->totals.transitions, done->sent, done->acked, done->delta.least);
 	pthread_mutex_unlock(&state->mutex);
 	events_note(state->events, EVENT_INFO, "transition",
-		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64, moved->change,
-		    moved->sent, moved->acked);
+		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64, done->change,
+		    done->sent, done->acked);
 }
 
 void state_note_phase(struct state *state, enum sweep_phase phase)

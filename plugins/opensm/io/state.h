@@ -43,7 +43,7 @@ struct state_run {
 	const char *change;
 	const struct lft_records_written *written;
 	uint64_t acked; /* blocks */
-	uint32_t lids_assigned, lids_moved, out_of_plan;
+	uint32_t lids_assigned, lids_changed, out_of_plan;
 	uint32_t stale;	     /* entries removed, see stale.h */
 	uint32_t loops;	     /* LIDs that would have looped */
 	double milliseconds; /* of computing */
@@ -76,8 +76,8 @@ struct state_facts {
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 	/* Of the view, with which drains are published; NULL: both stay as they were. */
 	const struct unset *unset;
-	bool moves; /* transitions may follow newer drains than the view's, and renew them
-		     */
+	bool transitions; /* they may follow newer drains than the view's, and renew them
+			   */
 };
 
 /*
@@ -150,7 +150,7 @@ void state_renew_missing(struct state *state, const struct pm_plan *plan,
 /* Whether OpenSM's port is down, though OpenSM may not know it yet. On any thread. */
 void state_note_own_port(struct state *state, bool down);
 void state_note_transition(struct state *state, uint64_t number,
-			   const struct moved *moved);
+			   const struct transition_result *done);
 
 /* Notes why the engine's callback returns -1. Another engine that routed last stays
  * noted. */

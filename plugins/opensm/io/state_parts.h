@@ -33,7 +33,7 @@ struct totals {
 	uint64_t fallbacks;
 	struct blocks {
 		uint64_t times, sent, acked, least;
-	} runs, repairs, moves;
+	} runs, repairs, transitions;
 	uint64_t repair_restoring;
 	struct {
 		uint64_t hosts, cables, left, deferred;
@@ -51,7 +51,7 @@ struct last {
 	struct state_run run;
 	struct lft_records_written written;
 	struct repaired repair;
-	struct moved move;
+	struct transition_result transition;
 	uint64_t transition_number;
 	struct state_shadow shadow; /* 0: not in shadow mode */
 	struct shadow_result found;

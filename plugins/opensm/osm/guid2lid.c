@@ -139,7 +139,7 @@ static void give_lid(osm_lid_mgr_t *manager, const struct grant *grant,
 		manager->used_lids[lid] = 1;
 	}
 	given->assigned += grant->has != grant->lid;
-	given->moved += grant->has && grant->has != grant->lid;
+	given->changed += grant->has && grant->has != grant->lid;
 }
 
 static void give_all(osm_opensm_t *osm, const struct lids *lids, struct owners *owners,
@@ -234,7 +234,7 @@ void lids_survive_standby(osm_opensm_t *osm, int *honor)
 		return;
 	if (osm_db_store(osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files)) {
 		log_line(&osm->log, OSM_LOG_ERROR,
-			 ": guid2lid cannot be stored, LIDs may move");
+			 ": guid2lid cannot be stored, LIDs may change");
 		return;
 	}
 	if (*honor < 0)

@@ -28,7 +28,7 @@ struct lids {
 
 struct lids_given {
 	uint32_t assigned; /* ports that had another LID or none */
-	uint32_t moved;	   /* of these: ports that had another LID */
+	uint32_t changed;  /* of these: ports that had another LID */
 };
 
 /*

@@ -39,8 +39,8 @@ struct result {
 	struct topology_diff topology;
 	json_t *cables; /* of topologies */
 	struct pm_lft_diff tables;
-	struct pm_lft_move *moves;
-	uint32_t num_moves;
+	struct pm_lft_reassigned *reassigned;
+	uint32_t num_reassigned;
 };
 
 /* ---- Reading ---- */
@@ -162,7 +162,7 @@ static bool differs(const struct result *r)
 	const struct pm_lft_diff *t = &r->tables;
 	const struct topology_diff *d = &r->topology;
 
-	return t->switches_gone || t->switches_new || t->entries || t->lids_moved ||
+	return t->switches_gone || t->switches_new || t->entries || t->lids_other_owner ||
 	       t->lids_gone || t->lids_new || d->switches_gone || d->switches_new ||
 	       d->end_nodes_gone || d->end_nodes_new || d->links_gone || d->links_new ||
 	       cable_diff_any(r->cables);
@@ -181,9 +181,9 @@ static const char *port_name(const struct pm_fabric *fabric, uint64_t guid)
 	return "";
 }
 
-/* The name of a moved port's node, by either side. */
-static const char *move_name(const struct side *before, const struct side *after,
-			     uint64_t guid)
+/* The name of the node of a port with another LID, by either side. */
+static const char *reassigned_name(const struct side *before, const struct side *after,
+				   uint64_t guid)
 {
 	const struct pm_lft_switch *sw = pm_lfts_find(after->lfts, guid);
 	const char *name = port_name(after->fabric, guid);
@@ -196,11 +196,11 @@ static const char *move_name(const struct side *before, const struct side *after
 static void list_changes(const struct result *r, const struct side *before,
 			 const struct side *after)
 {
-	for (uint32_t i = 0; i < r->num_moves; i++)
+	for (uint32_t i = 0; i < r->num_reassigned; i++)
 		cli_print_line("port 0x%016" PRIx64 " \"%s\": LID %u, before %u",
-			       r->moves[i].guid,
-			       move_name(before, after, r->moves[i].guid),
-			       r->moves[i].after, r->moves[i].before);
+			       r->reassigned[i].guid,
+			       reassigned_name(before, after, r->reassigned[i].guid),
+			       r->reassigned[i].after, r->reassigned[i].before);
 	for (uint32_t i = 0; i < after->lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &after->lfts->switches[i];
 		const struct pm_lft_switch *old = pm_lfts_find(before->lfts, sw->guid);
@@ -228,19 +228,19 @@ static void list_changes(const struct result *r, const struct side *before,
 	}
 }
 
-static json_t *json_moves(const struct result *r, const struct side *before,
-			  const struct side *after)
+static json_t *json_reassigned(const struct result *r, const struct side *before,
+			       const struct side *after)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < r->num_moves; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o, s:i, s:i}", "guid",
-						pm_json_guid(r->moves[i].guid), "name",
-						pm_json_text(move_name(before, after,
-								       r->moves[i].guid)),
-						"before", r->moves[i].before, "after",
-						r->moves[i].after));
+	for (uint32_t i = 0; i < r->num_reassigned; i++)
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:i, s:i}", "guid",
+					pm_json_guid(r->reassigned[i].guid), "name",
+					pm_json_text(reassigned_name(
+						before, after, r->reassigned[i].guid)),
+					"before", r->reassigned[i].before, "after",
+					r->reassigned[i].after));
 	return list;
 }
 
@@ -297,7 +297,7 @@ static void describe_tables(const struct result *r, const struct side *before,
 				      (json_int_t)t->least));
 	json_object_set_new(object, "lids",
 			    json_pack("{s:I, s:I, s:I}", "other_owner",
-				      (json_int_t)t->lids_moved, "gone",
+				      (json_int_t)t->lids_other_owner, "gone",
 				      (json_int_t)t->lids_gone, "new",
 				      (json_int_t)t->lids_new));
 	json_object_set_new(object, "mads",
@@ -308,7 +308,7 @@ static void describe_tables(const struct result *r, const struct side *before,
 			    json_pack("{s:i, s:i}", "before",
 				      pm_lfts_left_out(before->lfts), "after",
 				      pm_lfts_left_out(after->lfts)));
-	json_object_set_new(object, "ports", json_moves(r, before, after));
+	json_object_set_new(object, "ports", json_reassigned(r, before, after));
 	json_object_set_new(object, "switches", json_switches(r, before, after));
 }
 
@@ -412,7 +412,8 @@ static int compare_sides(struct side *before, struct side *after,
 	if (status)
 		return status;
 	r->tables = pm_lfts_compare(before->lfts, after->lfts, r->topologies);
-	if (pm_lfts_moves(before->lfts, after->lfts, &r->moves, &r->num_moves, &err))
+	if (pm_lfts_find_reassigned(before->lfts, after->lfts, &r->reassigned,
+				    &r->num_reassigned, &err))
 		return cli_refuse(&err);
 	return EXIT_FINE;
 }
@@ -464,7 +465,7 @@ int cmd_diff(int argc, char **argv)
 	if (!status && differs(&result))
 		status = EXIT_FINDINGS;
 	json_decref(result.cables);
-	free(result.moves);
+	free(result.reassigned);
 	pm_lfts_free(before.lfts);
 	pm_lfts_free(after.lfts);
 	pm_fabric_free(before.fabric);

@@ -31,8 +31,8 @@ static void print_run(const struct state_file *state)
 	cli_text_print(run,
 		       "last run    " EVENT BLOCKS ", full load {#full_load}\n"
 		       "            switches {#switches}, whole tables {#whole_tables}, "
-		       "entries {#entries}; LIDs assigned {#lids_assigned}, moved "
-		       "{#lids_moved}; computed in {%milliseconds} ms\n");
+		       "entries {#entries}; LIDs assigned {#lids_assigned}, changed "
+		       "{#lids_changed}; computed in {%milliseconds} ms\n");
 	if (state->run.stale_entries)
 		cli_text_print(
 			run,
@@ -253,9 +253,10 @@ static void print_totals(const json_t *totals)
 		cli_text_print(totals, "            links that came back: of hosts "
 				       "{#returned_hosts}, cables {#returned_cables}, "
 				       "left to OpenSM {#returned_left}\n");
-	if (cli_json_number(totals, "moves"))
-		cli_text_print(totals, "            moves of drains {#moves}, LFT blocks "
-				       "sent {#move_sent}, acked {#move_acked}\n");
+	if (cli_json_number(totals, "transitions"))
+		cli_text_print(totals,
+			       "            transitions {#transitions}, LFT blocks "
+			       "sent {#transition_sent}, acked {#transition_acked}\n");
 	if (cli_json_number(totals, "multicast_sent"))
 		cli_text_print(totals, "            multicast: MFT blocks sent "
 				       "{#multicast_sent}, acked {#multicast_acked}\n");

@@ -22,7 +22,7 @@
 
 static int compare_guids(const void *a, const void *b)
 {
-	const struct pm_lft_move *x = a, *y = b;
+	const struct pm_lft_reassigned *x = a, *y = b;
 
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
@@ -31,7 +31,7 @@ static int compare_guids(const void *a, const void *b)
 static int write_guid2lid(FILE *file, const void *arg)
 {
 	const struct plan_source *s = arg;
-	struct pm_lft_move *list = pm_xarray(PM_MAX_LID + 1, sizeof(*list));
+	struct pm_lft_reassigned *list = pm_xarray(PM_MAX_LID + 1, sizeof(*list));
 	uint32_t count = 0;
 
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
@@ -42,8 +42,8 @@ static int write_guid2lid(FILE *file, const void *arg)
 		if (count && list[count - 1].guid == guid)
 			list[count - 1].after = (uint16_t)lid;
 		else
-			list[count++] =
-				(struct pm_lft_move){guid, (uint16_t)lid, (uint16_t)lid};
+			list[count++] = (struct pm_lft_reassigned){guid, (uint16_t)lid,
+								   (uint16_t)lid};
 	}
 	qsort(list, count, sizeof(*list), compare_guids);
 	for (uint32_t i = 0; i < count; i++)
