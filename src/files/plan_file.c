@@ -83,7 +83,7 @@ static int print_plan(FILE *out, const void *arg)
 		fprintf(out, "place %u %u %u", plan->topology->ports[i].node,
 			plan->topology->ports[i].num, plan->lid[i]);
 		print_plane(out, plan->plane[i]);
-		fprintf(out, " %u %u\n", plan->turn[i], plan->rank[i]);
+		fprintf(out, " %u %u\n", plan->base_plane[i], plan->rank[i]);
 	}
 	for (uint32_t i = 0; i < plan->num_runs; i++) {
 		fprintf(out, "run %u %u", plan->runs[i].start, plan->runs[i].length);
@@ -282,12 +282,12 @@ static int parse_aggregation(struct reader *r, struct pm_text rest)
 static int parse_place(struct reader *r, struct pm_text rest)
 {
 	uint32_t node, port, plane;
-	uint64_t lid, turn, rank;
+	uint64_t lid, base_plane, rank;
 
 	if (!take_port(r, &rest, &node, &port) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_LID, &lid) ||
 	    !take_plane(&rest, &plane) ||
-	    !pm_text_take_number(&rest, 10, UINT8_MAX, &turn) ||
+	    !pm_text_take_number(&rest, 10, UINT8_MAX, &base_plane) ||
 	    !pm_text_take_number(&rest, 10, UINT16_MAX, &rank) || !pm_text_is_empty(rest))
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
@@ -297,7 +297,7 @@ static int parse_place(struct reader *r, struct pm_text rest)
 				       .plane = plane,
 				       .rank = (uint32_t)rank,
 				       .lid = (uint16_t)lid,
-				       .turn = (uint8_t)turn};
+				       .base_plane = (uint8_t)base_plane};
 	return 0;
 }
 

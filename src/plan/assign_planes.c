@@ -145,7 +145,7 @@ uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 	uint32_t plane = plan->plane[place], count, number;
 	struct bundle bundle;
 
-	k = (k + plan->turn[place]) % pm_plan_num_lids(plan, place);
+	k = (k + plan->base_plane[place]) % pm_plan_num_lids(plan, place);
 	if (plane == PM_NONE || k == 0)
 		return plane;
 	count = count_planes(plan, sw, plane, &number);
@@ -190,7 +190,7 @@ struct assignment {
 	uint32_t num_choice; /* .. in ascending order */
 	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
 	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
-	uint8_t *turn;	     /* [plane] .. and the turn at least this */
+	uint8_t *base_plane; /* [plane] .. and base_plane at least this */
 	uint32_t *together;  /* [pod] plane of its aggregation nodes, or PM_NONE */
 	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the present switch */
 };
@@ -215,28 +215,28 @@ static void thin_choice(struct assignment *assign)
 		struct bundle bundle = find_bundle(assign->plan, planes, number);
 
 		assign->own[p] = p;
-		assign->turn[p] = 0;
+		assign->base_plane[p] = 0;
 		if (bundle.whole && bundle.first < number) {
 			/* choice[i - before] is the bundle's first plane. */
 			uint32_t before = (number - bundle.first) / assign->step;
 
 			assign->own[p] = assign->choice[i - before];
-			assign->turn[p] = (uint8_t)(number - bundle.first);
+			assign->base_plane[p] = (uint8_t)(number - bundle.first);
 		}
 		assign->choice[i] = p;
 	}
 }
 
-/* The plane of choice[] that a slot was given, by its own plane and turn. */
+/* The plane of choice[] that a slot was given, by its own plane and base_plane. */
 static uint32_t find_assigned(const struct assignment *assign, uint32_t port)
 {
-	uint32_t plane = assign->plan->plane[port], turn = assign->plan->turn[port];
+	uint32_t plane = assign->plan->plane[port], base = assign->plan->base_plane[port];
 
 	for (uint32_t i = 0; i < assign->num_choice; i++) {
 		uint32_t p = assign->choice[i];
 
 		if (assign->own[p] == plane &&
-		    assign->turn[p] == turn - turn % assign->step)
+		    assign->base_plane[p] == base - base % assign->step)
 			return p;
 	}
 	return plane;
@@ -286,8 +286,8 @@ static void give_plane(struct assignment *assign, uint32_t port, uint32_t plane)
 	if (plane == PM_NONE)
 		return;
 	if (assign->plan->plane[port] == PM_NONE) {
-		assign->plan->turn[port] =
-			(uint8_t)(assign->turn[plane] +
+		assign->plan->base_plane[port] =
+			(uint8_t)(assign->base_plane[plane] +
 				  count_assigned(assign, plane, kind) % assign->step);
 		assign->plan->plane[port] = assign->own[plane];
 	}
@@ -488,7 +488,7 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.room = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.own = pm_pool_array(&pool, planes, sizeof(uint32_t)),
-		.turn = pm_pool_array(&pool, planes, 1),
+		.base_plane = pm_pool_array(&pool, planes, 1),
 		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.together = pm_pool_array(&pool, plan->tree.num_pods, sizeof(uint32_t)),
 	};

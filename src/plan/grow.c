@@ -54,7 +54,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 		    plan->topology->ports[port].peer != PM_NONE)
 			continue;
 		plan_give_lids(plan, port, old->lid[i]);
-		plan->turn[port] = old->turn[i];
+		plan->base_plane[port] = old->base_plane[i];
 		if (old->plane[i] != PM_NONE)
 			plan->plane[port] = renamed[old->plane[i]];
 	}
@@ -81,7 +81,7 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	plan->adopted = old->adopted;
 	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
 	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
-	memcpy(plan->turn, old->turn, num);
+	memcpy(plan->base_plane, old->base_plane, num);
 	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
 	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
 	plan->top_lid = old->top_lid;
@@ -134,12 +134,12 @@ static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older 
 	    old->plane[was] == PM_NONE)
 		return false;
 	plane = older->renamed[old->plane[was]];
-	if (plane == PM_NONE ||
-	    (plane == plan->plane[place] && old->turn[was] == plan->turn[place] &&
-	     old->rank[was] == plan->rank[place]))
+	if (plane == PM_NONE || (plane == plan->plane[place] &&
+				 old->base_plane[was] == plan->base_plane[place] &&
+				 old->rank[was] == plan->rank[place]))
 		return false;
 	plan->plane[place] = plane;
-	plan->turn[place] = old->turn[was];
+	plan->base_plane[place] = old->base_plane[was];
 	plan->rank[place] = old->rank[was];
 	return true;
 }
@@ -378,7 +378,7 @@ static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
 		    !plan_is_free(plan, lid, pm_plan_num_lids(plan, place)))
 			continue;
 		plan_give_lids(plan, place, lid);
-		plan->turn[place] = planned->turn[i];
+		plan->base_plane[place] = planned->base_plane[i];
 		if (planned->plane[i] != PM_NONE)
 			plan->plane[place] = renamed[planned->plane[i]];
 	}

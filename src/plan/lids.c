@@ -531,7 +531,7 @@ static void give_beside(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 		most = count;
 		best = lid;
 		plan->plane[place] = plan->plane[i];
-		plan->turn[place] = plan->turn[i];
+		plan->base_plane[place] = plan->base_plane[i];
 	}
 	if (best)
 		plan_give_lids(plan, place, best);

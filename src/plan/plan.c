@@ -54,7 +54,7 @@ struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *
 	plan->lid = pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->lid));
 	plan->plane =
 		pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->plane));
-	plan->turn = pm_pool_array(&plan->pool, topology->num_ports, 1);
+	plan->base_plane = pm_pool_array(&plan->pool, topology->num_ports, 1);
 	plan->rank = pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->rank));
 	plan->owner = pm_pool_array(&plan->pool, PM_MAX_LID + 1u, sizeof(*plan->owner));
 	if (pm_pool_check(&plan->pool, NULL))
@@ -155,11 +155,11 @@ static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place
 		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
 				    place->lid);
 	if ((place->plane != PM_NONE && place->plane >= plan->tree.num_planes) ||
-	    place->turn >= 1u << plan->lmc)
+	    place->base_plane >= 1u << plan->lmc)
 		return pm_error_set(err, -EBADMSG, "LID %u: no such plane", place->lid);
 	is_place[place->port] = 1;
 	plan->plane[place->port] = place->plane;
-	plan->turn[place->port] = place->turn;
+	plan->base_plane[place->port] = place->base_plane;
 	plan->rank[place->port] = place->rank;
 	plan_give_lids(plan, place->port, place->lid);
 	return 0;

@@ -12,7 +12,7 @@ struct choice {
 /* A LID to be assigned. Items that differ only in their LID are a batch. */
 struct item {
 	uint8_t kind;  /* enum pm_host, or OWN_LID */
-	uint8_t turn;  /* with LMC, which LID of its place */
+	uint8_t nth;   /* with LMC, which LID of its place */
 	uint8_t wide;  /* all ports that lead there, not just a group's */
 	uint8_t ports; /* how many the choice has */
 	uint16_t choice;
@@ -30,7 +30,7 @@ struct assignment {
 	struct choice *choices; /* likewise */
 	uint8_t *is_assigned;	/* [lid] */
 	uint32_t num_items, num_choices;
-	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the present kind and turn */
+	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the present kind and `nth` */
 };
 
 /*
@@ -143,7 +143,7 @@ static struct item make_item(const struct pm_plan *plan, uint32_t lid)
 	return (struct item){
 		.lid = (uint16_t)lid,
 		.kind = port->num ? port->host : OWN_LID,
-		.turn = (uint8_t)(lid - plan->lid[place]),
+		.nth = (uint8_t)(lid - plan->lid[place]),
 	};
 }
 
@@ -191,8 +191,8 @@ static int compare_batches(const struct item *x, const struct item *y)
 {
 	if (x->kind != y->kind)
 		return x->kind - y->kind;
-	if (x->turn != y->turn)
-		return x->turn - y->turn;
+	if (x->nth != y->nth)
+		return x->nth - y->nth;
 	if (x->wide != y->wide)
 		return x->wide - y->wide;
 	return x->ports != y->ports ? y->ports - x->ports : x->choice - y->choice;
@@ -206,7 +206,7 @@ static int compare_items(const void *a, const void *b)
 	return order ? order : x->lid - y->lid;
 }
 
-/* Counts, per port, the settled entries of this kind and turn. */
+/* Counts, per port, the settled entries of this kind and `nth`. */
 static void count_settled(struct assignment *assign, const struct item *like)
 {
 	memset(assign->load, 0, sizeof(assign->load));
@@ -218,7 +218,7 @@ static void count_settled(struct assignment *assign, const struct item *like)
 			continue;
 		item = make_item(assign->routes->plan, lid);
 		assign->load[assign->row[lid]] +=
-			item.kind == like->kind && item.turn == like->turn;
+			item.kind == like->kind && item.nth == like->nth;
 	}
 }
 
@@ -226,7 +226,7 @@ static void count_settled(struct assignment *assign, const struct item *like)
 static void list_choice(const struct assignment *assign, const struct item *batch,
 			struct ports *list)
 {
-	uint32_t at = assign->routes->plan->tree.leaf_rank[assign->leaf] + batch->turn;
+	uint32_t at = assign->routes->plan->tree.leaf_rank[assign->leaf] + batch->nth;
 
 	list->count = batch->ports;
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
@@ -269,7 +269,7 @@ static void assign_leaf(struct assignment *assign)
 		const struct item *batch = &assign->items[i];
 
 		if (i == 0 || batch->kind != batch[-1].kind ||
-		    batch->turn != batch[-1].turn)
+		    batch->nth != batch[-1].nth)
 			count_settled(assign, batch);
 		for (num = 1; i + num < assign->num_items; num++)
 			if (compare_batches(batch, batch + num))

@@ -207,15 +207,15 @@ static uint32_t choose_share(const struct pm_routes *routes, const struct mean *
 			     const struct pm_ratio *ports, struct foreign *foreign)
 {
 	uint64_t room = mean->room / mean->planes;
-	uint32_t low = 0, high, wanted, turns = 0;
+	uint32_t low = 0, high, wanted, times = 0;
 
 	do {
-		high = (uint32_t)(room / ++turns);
+		high = (uint32_t)(room / ++times);
 		if (high == 0)
 			high = 1;
 		foreign->share = high;
 		wanted = count_ports(routes, foreign);
-	} while (wanted > turns * ports->number / ports->of && high > 1);
+	} while (wanted > times * ports->number / ports->of && high > 1);
 	/* low is too small */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
@@ -225,7 +225,7 @@ static uint32_t choose_share(const struct pm_routes *routes, const struct mean *
 			high = foreign->share;
 	}
 	foreign->share = high;
-	return turns;
+	return times;
 }
 
 /*
@@ -238,16 +238,16 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
 		      struct foreign *foreign)
 {
 	uint32_t more = (uint32_t)(mean->leaves / mean->pods % mean->planes);
-	uint32_t turns, taken;
+	uint32_t times, taken;
 	uint64_t most; /* flows of a port on average, times mean->planes */
 	bool fits;
 
 	foreign->flows[0] = each;
-	turns = choose_share(routes, mean, ports, foreign);
+	times = choose_share(routes, mean, ports, foreign);
 	taken = count_ports(routes, foreign);
 	most = (uint64_t)foreign->share * mean->planes +
 	       (uint64_t)more * (mean->planes - more);
-	fits = turns * most <= mean->room;
+	fits = times * most <= mean->room;
 	if (!more || mean->failed > 1)
 		return;
 	foreign->more = more;

@@ -29,7 +29,7 @@ struct room {
 	uint64_t *forks;      /* [words] places that several ports lead down to */
 	uint64_t *places;     /* [words] places that a port is the first to */
 	uint32_t *path;	      /* [height][lid] port down on the path up, or PM_NONE */
-	uint32_t turn;	      /* the switch's summand for the .. */
+	uint32_t shift;	      /* the switch's summand for the .. */
 	const uint32_t *keys; /* .. keys, one of the next two; or NULL */
 	uint32_t *keys_2, *keys_above; /* [number in lids_of] level 2, and all others */
 	struct interval *spare;	       /* LIDs without an owner */
@@ -175,7 +175,7 @@ static void fill_fork(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		      const struct room *room, const struct ports *down, uint8_t *row)
 {
 	uint32_t i = routes->first_lid[to], end = routes->first_lid[to + 1];
-	uint32_t turn = room->turn;
+	uint32_t shift = room->shift;
 
 	if (!room->keys)
 		for (; i < end; i++)
@@ -185,11 +185,11 @@ static void fill_fork(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 					  down->count];
 	else if (down->count == 2) /* most often */
 		for (; i < end; i++)
-			row[routes->lids_of[i]] = down->num[(turn + room->keys[i]) % 2];
+			row[routes->lids_of[i]] = down->num[(shift + room->keys[i]) % 2];
 	else
 		for (; i < end; i++)
 			row[routes->lids_of[i]] =
-				down->num[(turn + room->keys[i]) % down->count];
+				down->num[(shift + room->keys[i]) % down->count];
 }
 
 /* Fills places that several ports lead to, this port being the first. */
@@ -291,11 +291,11 @@ static void choose_keys(const struct pm_routes *routes, uint32_t sw, struct room
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
-	room->turn = tree->position[sw];
+	room->shift = tree->position[sw];
 	room->keys = room->keys_above;
 	if (pm_tree_height(tree, sw) != 2)
 		return;
-	room->turn *= routes->foreign_down.step;
+	room->shift *= routes->foreign_down.step;
 	room->keys = routes->foreign_down.phases == 1 ? room->keys_2 : NULL;
 }
 

@@ -37,7 +37,7 @@ struct plan {
 	uint64_t *lids; /* LIDs that could loop */
 	/* [switch] of the cycle search: 2 x number of the LID; odd: fully searched */
 	uint32_t *visited, *stack;
-	uint8_t *turn; /* [switch] edges followed so far */
+	uint8_t *followed; /* [switch] edges followed so far */
 	uint32_t number;
 	struct block *blocks; /* by switch and number */
 	uint32_t num_blocks, blocks_room;
@@ -150,23 +150,23 @@ static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 	if (p->visited[start] >= open)
 		return false;
 	p->visited[start] = open;
-	p->turn[start] = 0;
+	p->followed[start] = 0;
 	p->stack[depth++] = start;
 	while (depth) {
 		uint32_t sw = p->stack[depth - 1], next;
 
-		if (p->turn[sw] == 2) {
+		if (p->followed[sw] == 2) {
 			p->visited[sw] = open + 1;
 			depth--;
 			continue;
 		}
-		next = next_by(p, sw, lid, p->turn[sw]++);
+		next = next_by(p, sw, lid, p->followed[sw]++);
 		if (next == PM_NONE || p->visited[next] > open)
 			continue;
 		if (p->visited[next] == open)
 			return true;
 		p->visited[next] = open;
-		p->turn[next] = 0;
+		p->followed[next] = 0;
 		p->stack[depth++] = next;
 	}
 	return false;
@@ -449,8 +449,8 @@ static int make_steps(struct plan *p)
 	p->lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*p->lids));
 	p->visited = pm_array(num, sizeof(*p->visited));
 	p->stack = pm_array(num, sizeof(*p->stack));
-	p->turn = pm_array(num, 1);
-	if (!p->lids || !p->visited || !p->stack || !p->turn || note_all(p))
+	p->followed = pm_array(num, 1);
+	if (!p->lids || !p->visited || !p->stack || !p->followed || note_all(p))
 		return -ENOMEM;
 	find_lids(p);
 	if (!p->steps->lids)
@@ -471,7 +471,7 @@ int pm_steps_make(const struct pm_stale_input *input, const struct pm_stale *sta
 	free(p.lids);
 	free(p.visited);
 	free(p.stack);
-	free(p.turn);
+	free(p.followed);
 	free(p.blocks);
 	free(p.first);
 	free(p.before);

@@ -636,7 +636,7 @@ static void test_older(void **state)
 		world_set_lids(fabric, planned);
 		place = world_port(planned->topology, "l1", 1);
 		assert_true(planned->lid[place] && planned->plane[place] < 2);
-		older->turn[place] ^= i == 1;
+		older->base_plane[place] ^= i == 1;
 		older->rank[place] += i == 2;
 		older->plane[place] ^= i == 3;
 		assert_int_equal(
@@ -644,7 +644,8 @@ static void test_older(void **state)
 		assert_int_equal(differ, 0);
 		assert_int_equal(kept != NULL, i != 0);
 		if (kept) {
-			assert_int_equal(kept->turn[place], older->turn[place]);
+			assert_int_equal(kept->base_plane[place],
+					 older->base_plane[place]);
 			assert_int_equal(kept->rank[place], older->rank[place]);
 			assert_int_equal(kept->plane[place], older->plane[place]);
 			assert_int_equal(kept->lid[place], planned->lid[place]);

@@ -78,7 +78,7 @@ static void assert_same_plan(const struct pm_plan *a, const struct pm_plan *b)
 	assert_memory_equal(a->lid, b->lid, ports * sizeof(*a->lid));
 	assert_memory_equal(a->plane, b->plane, ports * sizeof(*a->plane));
 	assert_memory_equal(a->rank, b->rank, ports * sizeof(*a->rank));
-	assert_memory_equal(a->turn, b->turn, ports);
+	assert_memory_equal(a->base_plane, b->base_plane, ports);
 	assert_int_equal(a->num_runs, b->num_runs);
 	for (uint32_t i = 0; i < a->num_runs; i++) {
 		assert_int_equal(a->runs[i].start, b->runs[i].start);

@@ -580,7 +580,7 @@ static void check_places_of_others(struct trial *t)
 		/* Switches may make room. */
 		EXPECT(lid == t->plan->lid[i] || !ports[i].num);
 		EXPECT(plan->plane[i] == t->plan->plane[i]);
-		EXPECT(plan->turn[i] == t->plan->turn[i]);
+		EXPECT(plan->base_plane[i] == t->plan->base_plane[i]);
 		EXPECT(plan->rank[i] == t->plan->rank[i]);
 		for (uint32_t sw = 0; ports[i].host && sw < t->num; sw++)
 			EXPECT(!pm_tree_is_leaf(&plan->tree, sw) ||

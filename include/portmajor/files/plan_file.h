@@ -10,7 +10,7 @@
  *     cable SWITCH PORT SWITCH PORT
  *     host SWITCH PORT                ports where an end node is or was
  *     io SWITCH PORT                  the same, of an I/O node
- *     place SWITCH PORT LID PLANE TURN RANK
+ *     place SWITCH PORT LID PLANE BASE_PLANE RANK
  *     run START LENGTH PLANE
  *     end CHECKSUM                    see sealed.h
  *

@@ -82,8 +82,8 @@ struct pm_plan {
 	struct pm_tree tree;	    /* of it */
 	uint16_t *lid;		    /* [port] base LID of the place, 0: no place */
 	uint32_t *plane;	    /* [port] plane of the place, or PM_NONE */
-	uint8_t *turn; /* [port] with LMC: number of the base LID's plane among the slot's
-			*/
+	uint8_t *base_plane; /* [port] with LMC: which of the slot's planes, counted from
+			      * 0, is that of the base LID */
 	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
 			      * slots, leaves and other switches are counted separately */
 	uint16_t top_lid;    /* LinearFDBTop: the highest LID of a place, or the free one
@@ -131,9 +131,9 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
  * Makes the plan with the present LIDs of the fabric's ports, except LIDs that two ports
  * have. A place without a present LID gets the planned one, or another if that is in use
  * elsewhere. `before` is the plan in force so far, or NULL. Where it has the same LID for
- * a place, the place also keeps its plane, turn and rank, so that tables do not change
- * for ports in use. *differ: places with another LID than planned. *kept is NULL if all
- * is as planned; else the caller frees it. -ENOSPC, -ENOMEM.
+ * a place, the place also keeps its plane, base_plane and rank, so that tables do not
+ * change for ports in use. *differ: places with another LID than planned. *kept is NULL
+ * if all is as planned; else the caller frees it. -ENOSPC, -ENOMEM.
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
@@ -171,7 +171,7 @@ struct pm_plan_place {
 	uint32_t plane; /* or PM_NONE */
 	uint32_t rank;
 	uint16_t lid;
-	uint8_t turn;
+	uint8_t base_plane;
 };
 
 /*

@@ -117,7 +117,7 @@ static bool same_places(const struct pm_plan *a, const struct pm_plan *b)
 	return same_switches(a->topology, b->topology) &&
 	       !memcmp(a->lid, b->lid, num * sizeof(*a->lid)) &&
 	       !memcmp(a->plane, b->plane, num * sizeof(*a->plane)) &&
-	       !memcmp(a->turn, b->turn, num) &&
+	       !memcmp(a->base_plane, b->base_plane, num) &&
 	       !memcmp(a->rank, b->rank, num * sizeof(*a->rank));
 }
 

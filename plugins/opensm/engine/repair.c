@@ -484,12 +484,12 @@ static int assign_order(struct work *work, uint32_t num)
 }
 
 /* Marks an item as sent or left out; the items before it still wait. */
-static void finish_item(struct work *work, uint32_t turn)
+static void finish_item(struct work *work, uint32_t at)
 {
-	uint32_t item = work->order[turn];
+	uint32_t item = work->order[at];
 
 	memmove(work->order + work->next + 1, work->order + work->next,
-		(turn - work->next) * sizeof(*work->order));
+		(at - work->next) * sizeof(*work->order));
 	work->order[work->next++] = item;
 }
 
@@ -509,9 +509,9 @@ static bool has_before(const struct work *work, uint32_t item, const uint8_t *ma
  * Whether an item has to wait until others are over (order.h, steps.h), or until those
  * that hosts wait for are sent.
  */
-static bool is_early(const struct work *work, uint32_t turn)
+static bool is_early(const struct work *work, uint32_t at)
 {
-	uint32_t item = work->order[turn];
+	uint32_t item = work->order[at];
 
 	if (work->mode == SENDING_STEPS)
 		return has_before(work, item, work->over, false);

@@ -6,13 +6,13 @@
 #define FS UINT64_C(1000000) /* per ns */
 
 /* A Set in the run. */
-struct turn {
+struct timed_set {
 	uint32_t time, set;
 };
 
-static int compare_turns(const void *a, const void *b)
+static int compare_sets_in_time(const void *a, const void *b)
 {
-	const struct turn *x = a, *y = b;
+	const struct timed_set *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
@@ -44,9 +44,9 @@ static uint64_t find_tick(const struct pm_lft_trace *trace,
 	return ticks < config->fail_at ? config->fail_at - ticks : 0;
 }
 
-static uint32_t list_turns(const struct pm_lft_trace *trace,
-			   const struct pm_replay_config *config, struct turn *turns,
-			   struct pm_replay *replay)
+static uint32_t list_in_time(const struct pm_lft_trace *trace,
+			     const struct pm_replay_config *config,
+			     struct timed_set *timed, struct pm_replay *replay)
 {
 	uint32_t num = 0;
 
@@ -57,14 +57,14 @@ static uint32_t list_turns(const struct pm_lft_trace *trace,
 			continue;
 		tick = find_tick(trace, config, arrived);
 		if (tick < config->end) {
-			turns[num++] = (struct turn){(uint32_t)tick, i};
+			timed[num++] = (struct timed_set){(uint32_t)tick, i};
 			continue;
 		}
 		replay->late++;
 		if (arrived > trace->failed_at + replay->last)
 			replay->last = arrived - trace->failed_at;
 	}
-	qsort(turns, num, sizeof(*turns), compare_turns);
+	qsort(timed, num, sizeof(*timed), compare_sets_in_time);
 	return num;
 }
 
@@ -86,21 +86,21 @@ static void list_returns(const struct pm_lft_trace *trace,
 void pm_replay_make(const struct pm_lft_trace *trace,
 		    const struct pm_replay_config *config, struct pm_replay *replay)
 {
-	struct turn *turns = pm_xarray(trace->num, sizeof(*turns));
+	struct timed_set *timed = pm_xarray(trace->num, sizeof(*timed));
 
 	*replay = (struct pm_replay){0};
-	replay->num = list_turns(trace, config, turns, replay);
+	replay->num = list_in_time(trace, config, timed, replay);
 	replay->list = pm_xarray(replay->num, sizeof(*replay->list));
 	replay->returns = pm_xarray(trace->num_active, sizeof(*replay->returns));
 	list_returns(trace, config, replay);
 	for (uint32_t i = 0; i < replay->num; i++) {
-		const struct pm_lft_trace_set *set = &trace->set[turns[i].set];
+		const struct pm_lft_trace_set *set = &trace->set[timed[i].set];
 
 		replay->list[i] = (struct pm_packet_set){
-			.time = turns[i].time, .sw = set->sw, .block = set->block};
+			.time = timed[i].time, .sw = set->sw, .block = set->block};
 		memcpy(replay->list[i].entries,
-		       trace->entries + (size_t)turns[i].set * PM_LFT_BLOCK,
+		       trace->entries + (size_t)timed[i].set * PM_LFT_BLOCK,
 		       PM_LFT_BLOCK);
 	}
-	free(turns);
+	free(timed);
 }
