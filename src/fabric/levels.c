@@ -4,8 +4,8 @@
  * highest level as it is from the nearest root. Otherwise levels are guessed. These
  * methods are tried in turn, until one connects all hosts that links connect:
  *
- * 1. Leaves first: every switch with hosts, except a switch next to other leaves that has
- *    at most half as many hosts as these have on average. If such a switch counted as a
+ * 1. Leaves first: every switch with hosts, except a switch with two or more links to
+ *    other leaves that has at most half as many hosts as these have, by link, on average. If such a switch counted as a
  *    leaf, all its links would be side links, which no path uses. Where neighbours have
  *    equal shares (a ring, a torus), all of them stay leaves, the links between them are
  *    side links, and no tree is found. Levels count from the leaves upward. If all

@@ -2,7 +2,7 @@
 /*
  * Chooses the engine that routes. It fails over from portmajor to OpenSM's next engine
  * when the usable links are no tree any more, and back when they have been a tree for a
- * while.
+ * while. After an error OpenSM goes on to the next engine as well (sweep.h).
  *
  *     3/4 ---------.            .-.          .--------------------   reachable share
  *                   \           | |         /

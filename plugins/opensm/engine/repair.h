@@ -62,7 +62,8 @@ struct repair_subject {
 /* Result. */
 struct repaired {
 	uint32_t number; /* counts repairs that found a failure or sent a block, from 1
-			    since OpenSM's start; 0: this one did neither */
+			    since OpenSM's start; 0: this one did neither. The metric
+			    counts those with links_down only */
 	char change[REPAIR_CHANGE_TEXT];
 	uint32_t traps, queries, unanswered, links_down;
 	uint32_t rounds;      /* rounds that found a failure; above 1: found in parts */
