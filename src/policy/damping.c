@@ -97,7 +97,8 @@ static uint32_t find_link(const struct pm_fabric *topology,
 }
 
 /* Whether a switch has any usable port. */
-static bool in_sight(const struct pm_fabric *topology, const uint8_t *usable, uint32_t sw)
+static bool is_observable(const struct pm_fabric *topology, const uint8_t *usable,
+			  uint32_t sw)
 {
 	pm_for_each_port(i, topology, sw)
 		if (usable[i])
@@ -109,8 +110,8 @@ static bool is_down(const struct pm_fabric *topology, const uint8_t *usable,
 		    uint32_t port)
 {
 	return !usable[port] &&
-	       (in_sight(topology, usable, topology->ports[port].node) ||
-		in_sight(topology, usable, pm_fabric_peer_node(topology, port)));
+	       (is_observable(topology, usable, topology->ports[port].node) ||
+		is_observable(topology, usable, pm_fabric_peer_node(topology, port)));
 }
 
 /* ---- Changes of a link ---- */

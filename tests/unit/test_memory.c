@@ -1410,21 +1410,21 @@ static void try_rebase(struct world *world)
 
 static void try_view_update(struct world *world)
 {
-	const struct view_sight sight = {
+	const struct view_observation seen = {
 		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {.damping = damping_of(world)};
 	bool changed;
 
 	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
 	drain(world, &view.drains);
-	CHANGE(view_update(&view, &sight, &changed, &trial.err));
+	CHANGE(view_update(&view, &seen, &changed, &trial.err));
 	note_view(&view);
 	view_free(&view);
 }
 
 static void try_view_log(struct world *world)
 {
-	const struct view_sight sight = {
+	const struct view_observation seen = {
 		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {0};
 	char text[PM_CHANGE_TEXT];
@@ -1432,7 +1432,7 @@ static void try_view_log(struct world *world)
 
 	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
 	drain(world, &view.drains);
-	assert_int_equal(view_update(&view, &sight, &changed, NULL), 0);
+	assert_int_equal(view_update(&view, &seen, &changed, NULL), 0);
 	memfault_begin(&trial.fault);
 	view_log(&view, text, sizeof(text));
 	trial.allocations = memfault_end();

@@ -421,7 +421,7 @@ static int begin(void **state)
 		.note_missing = note_missing,
 		.note_own = note_own,
 	};
-	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
+	struct view_observation discovered = {.detours = {.sm = PM_NONE}};
 	bool changed;
 
 	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;

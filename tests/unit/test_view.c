@@ -68,7 +68,7 @@ static void set(const struct ground *g, uint8_t *where, const char *sw, unsigned
 /* Looks a millisecond later; whether anything changed. */
 static bool look(struct ground *g)
 {
-	const struct view_sight sight = {
+	const struct view_observation seen = {
 		.discovered = g->discovered,
 		.stayed = g->stayed,
 		.silent = g->silent,
@@ -78,7 +78,7 @@ static bool look(struct ground *g)
 	struct pm_error err = {""};
 	bool changed;
 
-	if (view_update(&g->view, &sight, &changed, &err))
+	if (view_update(&g->view, &seen, &changed, &err))
 		fail_msg("%s", err.text);
 	assert_true(g->view.current);
 	assert_memory_equal(g->view.discovered, g->discovered, g->topology->num_ports);

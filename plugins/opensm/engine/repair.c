@@ -1054,14 +1054,14 @@ static void forget_taken(struct work *work)
 /* Updates the view with the found failures, and lists the blocks to send. */
 static int compute(struct work *work, struct pm_error *err)
 {
-	struct view_sight sight = {
+	struct view_observation seen = {
 		.discovered = work->usable,
 		.detours = work->view->detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 
-	int rc = view_update(work->view, &sight, &changed, err);
+	int rc = view_update(work->view, &seen, &changed, err);
 
 	if (!rc)
 		rc = work->on->take_over(work->on->context);

@@ -101,7 +101,7 @@ void repairer_take_over(struct repairer *r)
 
 int repairer_update(struct repairer *r, const uint8_t *discovered)
 {
-	const struct view_sight sight = {
+	const struct view_observation seen = {
 		.discovered = discovered,
 		.silent = r->view.believed,
 		.detours = r->view.detours,
@@ -109,7 +109,7 @@ int repairer_update(struct repairer *r, const uint8_t *discovered)
 	};
 	bool changed;
 
-	return view_update(&r->view, &sight, &changed, NULL);
+	return view_update(&r->view, &seen, &changed, NULL);
 }
 
 int repairer_update_first(struct repairer *r)

@@ -164,7 +164,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
 	correct_found(&plugin->view, discovered);
 	if (!rc) {
-		const struct view_sight sight = {
+		const struct view_observation seen = {
 			.discovered = discovered,
 			.stayed = after_discovery ? doubt.stayed : NULL,
 			.silent = doubt.silent,
@@ -178,7 +178,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 		subnet_cache_find_doubt(&plugin->cache, discovered, &doubt);
 		judge_switches(plugin);
 		find_drifting(plugin);
-		rc = view_update(&plugin->view, &sight, &changed, err);
+		rc = view_update(&plugin->view, &seen, &changed, err);
 	}
 	if (!rc)
 		routing_request_at(plugin, plugin->view.until_ms);

@@ -17,7 +17,7 @@ static int update_with_found(struct plugin *plugin)
 	uint32_t num = view->plan->topology->num_ports;
 	uint8_t *discovered = malloc(2 * ((size_t)num + 1));
 	uint8_t *silent = discovered ? discovered + num + 1u : NULL;
-	struct view_sight sight = {
+	struct view_observation seen = {
 		.discovered = discovered,
 		.silent = silent,
 		.detours = view->detours,
@@ -37,9 +37,9 @@ static int update_with_found(struct plugin *plugin)
 		if (known) /* to be down */
 			view->believed[i] = view->discovered[i];
 	}
-	rc = view_note_flaps(view, sight.now_ms);
+	rc = view_note_flaps(view, seen.now_ms);
 	if (!rc)
-		rc = view_update(view, &sight, &changed, NULL);
+		rc = view_update(view, &seen, &changed, NULL);
 	free(discovered);
 	return rc;
 }

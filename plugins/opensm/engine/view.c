@@ -88,26 +88,26 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 }
 
 /* Whether a port is up as far as is known: discovered, or not known to be down. */
-static bool is_believed(const struct view *view, const struct view_sight *sight,
+static bool is_believed(const struct view *view, const struct view_observation *seen,
 			uint32_t port)
 {
-	return sight->discovered[port] ||
-	       (sight->silent && sight->silent[port] && view->believed[port]);
+	return seen->discovered[port] ||
+	       (seen->silent && seen->silent[port] && view->believed[port]);
 }
 
 /*
  * Whether a discovered link has bounced: it did not stay up, and was discovered the last
  * time. (OpenSM itself takes a port back to INIT if it did not discover its switch.)
  */
-static bool has_bounced(const struct view *view, const struct view_sight *sight,
+static bool has_bounced(const struct view *view, const struct view_observation *seen,
 			uint32_t port)
 {
-	return sight->stayed && sight->discovered[port] && !sight->stayed[port] &&
+	return seen->stayed && seen->discovered[port] && !seen->stayed[port] &&
 	       view->discovered[port];
 }
 
 /* Records which links went down and came up since the last update. */
-static int note_damping(struct view *view, const struct view_sight *sight,
+static int note_damping(struct view *view, const struct view_observation *seen,
 			struct pm_error *err)
 {
 	const struct pm_fabric *topology = view->plan->topology;
@@ -119,14 +119,14 @@ static int note_damping(struct view *view, const struct view_sight *sight,
 		return pm_error_no_memory(err);
 	between = now + topology->num_ports + 1u;
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
-		now[i] = is_believed(view, sight, i);
-		between[i] = now[i] && !has_bounced(view, sight, i);
+		now[i] = is_believed(view, seen, i);
+		between[i] = now[i] && !has_bounced(view, seen, i);
 	}
 	rc = pm_damping_observe(view->damping, topology, view->believed, between,
-				sight->now_ms, err);
+				seen->now_ms, err);
 	if (!rc)
 		rc = pm_damping_observe(view->damping, topology, between, now,
-					sight->now_ms, err);
+					seen->now_ms, err);
 	if (!rc)
 		memcpy(view->believed, now, topology->num_ports);
 	free(now);
@@ -179,16 +179,16 @@ int view_note_flaps(struct view *view, uint64_t now_ms)
 }
 
 /* Removes flapping links from usable[], which has the discovered links. */
-static int hold_links(struct view *view, const struct view_sight *sight, uint8_t *usable,
-		      struct pm_error *err)
+static int hold_links(struct view *view, const struct view_observation *seen,
+		      uint8_t *usable, struct pm_error *err)
 {
 	int rc;
 
 	if (!view->damping)
 		return 0;
-	rc = note_damping(view, sight, err);
+	rc = note_damping(view, seen, err);
 	if (!rc)
-		rc = pm_damping_hold(view->damping, view->plan, usable, sight->now_ms,
+		rc = pm_damping_hold(view->damping, view->plan, usable, seen->now_ms,
 				     &view->holds, err);
 	return rc;
 }
@@ -231,7 +231,7 @@ static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 	return a->sm == b->sm && a->switches == b->switches;
 }
 
-int view_update(struct view *view, const struct view_sight *sight, bool *changed,
+int view_update(struct view *view, const struct view_observation *seen, bool *changed,
 		struct pm_error *err)
 {
 	uint32_t num = view->plan->topology->num_ports;
@@ -239,13 +239,13 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	int rc = usable && drained ? 0 : pm_error_no_memory(err);
 
 	if (!rc) {
-		memcpy(usable, sight->discovered, num);
+		memcpy(usable, seen->discovered, num);
 		leave_out(view, usable);
 	}
 	if (!rc && !view->routes)
 		rc = pm_routes_make(view->plan, &view->routes, err);
 	if (!rc)
-		rc = hold_links(view, sight, usable, err);
+		rc = hold_links(view, seen, usable, err);
 	if (!rc)
 		rc = take_drained(view, usable, drained, err);
 	if (rc)
@@ -254,15 +254,15 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	if (view->followed)
 		memcpy(view->logged.drained, drained, num);
 	view->followed = false;
-	view->until_ms = end_of_holds(view, sight->now_ms);
+	view->until_ms = end_of_holds(view, seen->now_ms);
 	*changed = !view->current || memcmp(usable, view->usable, num) ||
-		   memcmp(sight->discovered, view->discovered, num) ||
-		   !same_detours(&sight->detours, &view->detours);
+		   memcmp(seen->discovered, view->discovered, num) ||
+		   !same_detours(&seen->detours, &view->detours);
 	if (!*changed)
 		goto out;
-	memcpy(view->discovered, sight->discovered, num);
+	memcpy(view->discovered, seen->discovered, num);
 	memcpy(view->usable, usable, num);
-	view->detours = sight->detours;
+	view->detours = seen->detours;
 	view->detours.extra = view->discovered;
 	pm_routes_update(view->routes, usable, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);

@@ -35,7 +35,7 @@ struct view {
 	struct pm_pool pool;	    /* of the arrays */
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* tables of the plan; NULL: to be made */
-	uint8_t *discovered;	    /* [port] up at the last look */
+	uint8_t *discovered;	    /* [port] up in the last observation */
 	uint8_t *usable;	    /* [port] in use, without links on hold or drained */
 	uint8_t *believed;   /* [port] discovered, or at least not known to be down */
 	uint8_t *unfit;	     /* [switch] 1: none of its links is in use */
@@ -54,8 +54,8 @@ struct view {
 			      view_note_flaps */
 	uint32_t serial;   /* differs for each plan */
 	bool current;	   /* routes are those for `usable` and `detours`, .. */
-	uint64_t until_ms; /* .. until a hold ends at this time of view_sight's clock, or
-			      UINT64_MAX */
+	uint64_t until_ms; /* .. until a hold ends at this time of view_observation's
+			      clock, or UINT64_MAX */
 	struct pm_detours detours;
 	struct pm_unreachable unreachable; /* of these routes */
 	struct pm_reachable reachable;	   /* of pairs connected by links */
@@ -66,10 +66,10 @@ struct view {
 		       update */
 };
 
-/* The result of a look at the fabric. */
-struct view_sight {
+/* The state of links that a discovery or a repair has found. */
+struct view_observation {
 	const uint8_t *discovered; /* [port] */
-	const uint8_t *stayed;	   /* [port] up since the last look, or NULL: unknown */
+	const uint8_t *stayed;	   /* [port] up since the last one, or NULL: unknown */
 	const uint8_t *silent; /* [port] neither discovered nor known to be down: no flap;
 				* or NULL: none */
 	struct pm_detours detours;
@@ -83,12 +83,13 @@ struct view_sight {
 int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err);
 
 /*
- * Computes the tables for a look; *changed: the look differs from the last one. -ENOMEM.
+ * Computes the tables for an observation; *changed: it differs from the last one.
+ * -ENOMEM.
  */
-int view_update(struct view *view, const struct view_sight *sight, bool *changed,
+int view_update(struct view *view, const struct view_observation *seen, bool *changed,
 		struct pm_error *err);
 
-/* Whether a look with the same result would change nothing. */
+/* Whether the same observation would change nothing. */
 bool view_is_current(const struct view *view, uint64_t now_ms);
 
 /* Notes that all switches get these tables: clears recabled[]. */
@@ -106,7 +107,7 @@ void view_log(struct view *view, char *text, size_t size);
  */
 int view_note_flaps(struct view *view, uint64_t now_ms);
 
-/* Whether a port is up, of which a discovery or the last look said `seen`. */
+/* Whether a port is up, of which a discovery or the last observation said `seen`. */
 bool view_is_up(const struct view *view, uint32_t port, bool seen);
 
 /* Forgets all but damping and drains; view_free forgets these, too. */
