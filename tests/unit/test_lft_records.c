@@ -101,14 +101,15 @@ static int end(void **state)
  */
 static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
 {
-	static const uint8_t drained[256]; /* [port] */
+	static const uint8_t excluded[256]; /* [port] */
+	const struct lft_records_drains drains = {excluded, NULL};
 	const struct lft_records_withheld none = {NULL, 0, false};
 	const struct pm_stale stale = {.num = 0};
 	struct lft_records_written written;
 
 	for (uint32_t i = 0; i < SWITCHES; i++)
 		switches[i].max_lid_ho = max_lid;
-	lft_records_write(&records, &subn, plans[lmc], routes[lmc], &stale, drained,
+	lft_records_write(&records, &subn, plans[lmc], routes[lmc], &stale, &drains,
 			  &none, &written);
 	for (uint32_t i = 0; i < SWITCHES; i++) {
 		memcpy(switches[i].lft, switches[i].new_lft, LFT);
@@ -120,7 +121,8 @@ static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
 /* Records that are known to be equal are copied; others are compared. */
 static void test_equal(void **state)
 {
-	static const uint8_t drained[256]; /* [port] */
+	static const uint8_t excluded[256]; /* [port] */
+	const struct lft_records_drains drains = {excluded, NULL};
 	const struct lft_records_withheld none = {NULL, 0, false};
 	struct pm_stale stale = {.equal = calloc(SWITCHES, sizeof(*stale.equal))};
 	struct lft_records_written written;
@@ -131,19 +133,19 @@ static void test_equal(void **state)
 		stale.equal[pm_fabric_find_guid(plans[SMALL]->topology,
 						fabric->nodes[i].guid)] = switches[i].lft;
 	switches[0].lft[1]++; /* would be seen */
-	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, &drains,
 			  &none, &written);
 	assert_true(written.equal);
 	assert_int_equal(written.sent, 0);
 	for (uint32_t i = 0; i < SWITCHES; i++)
 		assert_memory_equal(switches[i].new_lft, switches[i].lft, LFT);
 	pm_stale_outdate(&stale);
-	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, &drains,
 			  &none, &written);
 	assert_false(written.equal);
 	assert_int_equal(written.sent, 1);
 	switches[0].lft[1]--;
-	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, drained,
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], &stale, &drains,
 			  &none, &written);
 	assert_true(written.equal);
 }

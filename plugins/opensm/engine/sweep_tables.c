@@ -123,6 +123,9 @@ static void write_tables(struct plugin *plugin, bool merged)
 	struct smp_block blocks[SMP_SLOTS];
 	struct lft_records_withheld withheld = {blocks, 0, merged};
 	uint64_t set = plugin->smps ? smp_count_set(plugin->smps) : 0;
+	const struct view *view = &plugin->view;
+	const struct lft_records_drains drains = {
+		view->drained, view->drains.num ? view->discovered : NULL};
 
 	plugin->sweep.run.everything = subn->need_update != 0;
 	if (plugin->smps && subn->need_update)
@@ -132,9 +135,9 @@ static void write_tables(struct plugin *plugin, bool merged)
 	if (plugin->sweep.set != set)
 		pm_stale_outdate(&plugin->sweep.stale);
 	plugin->sweep.set = set;
-	lft_records_write(&plugin->lft_records, subn, plugin->planning.plan,
-			  plugin->view.routes, &plugin->sweep.stale, plugin->view.drained,
-			  &withheld, &plugin->sweep.run.written);
+	lft_records_write(&plugin->lft_records, subn, plugin->planning.plan, view->routes,
+			  &plugin->sweep.stale, &drains, &withheld,
+			  &plugin->sweep.run.written);
 }
 
 static bool is_as_discovered(struct plugin *plugin)

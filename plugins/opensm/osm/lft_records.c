@@ -208,6 +208,26 @@ static bool write_table(const struct pm_routes *routes, const struct pm_stale *s
 	return false;
 }
 
+/*
+ * Gives a switch that has no entries yet the preferred ones over links that are up, where
+ * the tables leave them open. They close no loop if all switches get theirs: a path of
+ * preferred entries ends at its place, or at the first switch with an entry of the
+ * tables, whose path passes no switch without one.
+ */
+static void fill_gaps(const struct pm_routes *routes, const uint8_t *up,
+		      const osm_switch_t *sw, uint32_t node)
+{
+	const uint8_t *table = pm_routes_table(routes, node);
+	const uint8_t *preferred = pm_routes_preferred(routes, node);
+	uint32_t first = pm_routes_plan(routes)->topology->nodes[node].first_port;
+	uint32_t length = common_length(routes, sw);
+
+	for (uint32_t lid = 0; lid < length; lid++)
+		if (table[lid] == PM_LFT_KEEP && sw->new_lft[lid] == OSM_NO_PATH &&
+		    preferred[lid] != PM_LFT_KEEP && up[first + preferred[lid]])
+			sw->new_lft[lid] = preferred[lid];
+}
+
 /* Whether OpenSM's record has the wanted block. */
 static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 {
@@ -399,10 +419,12 @@ static bool is_marked(const struct pm_fabric *topology, uint32_t node,
 
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
-		       const struct pm_stale *stale, const uint8_t *drained,
+		       const struct pm_stale *stale,
+		       const struct lft_records_drains *drains,
 		       const struct lft_records_withheld *withheld,
 		       struct lft_records_written *written)
 {
+	bool fill = subn->need_update && drains->up;
 	uint32_t at = 0, low_at = 0;
 
 	FOR_EACH_SWITCH(sw, subn)
@@ -422,10 +444,12 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		if (node == PM_NONE) {
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		} else {
-			bool drain = is_marked(plan->topology, node, drained);
+			bool drain = is_marked(plan->topology, node, drains->excluded);
 
 			equal = write_table(routes, stale, sw, node, &written->delta) &&
 				!drain && !sw->need_update;
+			if (fill)
+				fill_gaps(routes, drains->up, sw, node);
 			drained_tables_note(&records->drained, key_of(sw), drain,
 					    pm_routes_table(routes, node),
 					    common_length(routes, sw), sw->new_lft);

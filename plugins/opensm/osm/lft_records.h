@@ -69,6 +69,12 @@ struct lft_records_written {
 	bool equal; /* all switches have their tables in OpenSM's record already */
 };
 
+/* [port of plan->topology]; borrowed. */
+struct lft_records_drains {
+	const uint8_t *excluded; /* links that drains exclude, see drained_tables.h */
+	const uint8_t *up;	 /* links that are up; NULL: no drain is in force */
+};
+
 /* Blocks that the plugin sends, and OpenSM must not. Borrowed. */
 struct lft_records_withheld {
 	const struct smp_block *blocks;
@@ -100,12 +106,13 @@ void lft_records_forget(struct lft_records *records);
  * it rises. Withheld blocks look acknowledged, so OpenSM sends none of them, unless it
  * writes all tables (subn->need_update). As it would send them to a marked switch, too,
  * the mark is replaced there by a record of zeros: the other blocks differ from it, and
- * are sent. drained[port of plan->topology] marks links that drains exclude, see
- * drained_tables.h.
+ * are sent. If OpenSM writes all tables and has none from before, switches get preferred
+ * entries for LIDs to which only drained links lead.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
-		       const struct pm_stale *stale, const uint8_t *drained,
+		       const struct pm_stale *stale,
+		       const struct lft_records_drains *drains,
 		       const struct lft_records_withheld *withheld,
 		       struct lft_records_written *written);
 
