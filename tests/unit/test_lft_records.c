@@ -226,6 +226,30 @@ static void test_growth_after_far_above(void **state)
 	check_growth(PM_MAX_LID);
 }
 
+/* A switch that lost its table gets the entries that it had, but no stale one again. */
+static void test_drained(void **state)
+{
+	enum { KEPT = 3, STALE = 7, PORT = 5 };
+	struct drained_tables tables = {.num = 0};
+	uint8_t table[PM_LFT_BLOCK], present[PM_LFT_BLOCK], new_lft[PM_LFT_BLOCK];
+	const struct pm_installed installed = {present, PM_LFT_BLOCK};
+
+	memset(table, PM_LFT_KEEP, PM_LFT_BLOCK);
+	memset(present, OSM_NO_PATH, PM_LFT_BLOCK);
+	present[KEPT] = present[STALE] = PORT;
+	memcpy(new_lft, present, PM_LFT_BLOCK);
+	drained_tables_note(&tables, 1, true, table, &installed, new_lft);
+	new_lft[STALE] = OSM_NO_PATH; /* it is removed */
+	drained_tables_note(&tables, 1, true, table, &installed, new_lft);
+	assert_int_equal(new_lft[STALE], OSM_NO_PATH);
+	memset(present, OSM_NO_PATH, PM_LFT_BLOCK);
+	memset(new_lft, OSM_NO_PATH, PM_LFT_BLOCK);
+	drained_tables_note(&tables, 1, true, table, &installed, new_lft);
+	assert_int_equal(new_lft[KEPT], PORT);
+	assert_int_equal(new_lft[STALE], OSM_NO_PATH);
+	drained_tables_forget(&tables);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_of_one, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth_after_far_above, begin, end),
+		cmocka_unit_test(test_drained),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

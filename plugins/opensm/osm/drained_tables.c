@@ -46,9 +46,16 @@ static void drop_table(struct drained_tables *tables, struct drained_table *own)
 	*own = tables->list[--tables->num];
 }
 
-void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drained,
-			 const uint8_t *table, uint32_t length, uint8_t *new_lft)
+static bool has_entry(uint8_t port)
 {
+	return port && port != OSM_NO_PATH;
+}
+
+void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drained,
+			 const uint8_t *table, const struct pm_installed *installed,
+			 uint8_t *new_lft)
+{
+	uint32_t length = installed->length;
 	struct drained_table *own = find_table(tables, key);
 
 	if (!drained && own)
@@ -56,8 +63,8 @@ void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drain
 	if (!drained)
 		return;
 	for (uint32_t lid = 0; own && lid < length && lid < own->length; lid++)
-		if (table[lid] == PM_LFT_KEEP &&
-		    (new_lft[lid] == OSM_NO_PATH || !new_lft[lid]))
+		if (table[lid] == PM_LFT_KEEP && !has_entry(installed->table[lid]) &&
+		    !has_entry(new_lft[lid]))
 			new_lft[lid] = own->entries[lid];
 	own = make_table(tables, key, length);
 	if (own)

@@ -12,6 +12,7 @@
 
 #include "smp.h"
 
+#include <portmajor/fabric/lft.h>
 #include <portmajor/plan/plan.h>
 
 struct drained_table {
@@ -27,12 +28,15 @@ struct drained_tables {
 };
 
 /*
- * After a table is written to new_lft: gives it entries that it had and that the plan's
- * table[length] leaves open, and remembers it; without a drained link, forgets it.
- * -ENOMEM is ignored: then the switch goes without. O(length + remembered switches).
+ * After a table is written to new_lft: gives it entries that it had, that the plan's
+ * table leaves open and that OpenSM's record, `installed`, lacks; and remembers it;
+ * without a drained link, forgets it. An entry of the record that new_lft lacks was
+ * removed, as it is stale. -ENOMEM is ignored: then the switch goes without. O(length +
+ * remembered switches).
  */
 void drained_tables_note(struct drained_tables *tables, uint64_t key, bool drained,
-			 const uint8_t *table, uint32_t length, uint8_t *new_lft);
+			 const uint8_t *table, const struct pm_installed *installed,
+			 uint8_t *new_lft);
 
 /*
  * Remembers the table[length] of a switch that OpenSM is about to drop, unless one is

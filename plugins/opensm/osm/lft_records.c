@@ -417,6 +417,18 @@ static bool is_marked(const struct pm_fabric *topology, uint32_t node,
 	return false;
 }
 
+/* See drained_tables.h. Returns whether the switch has a drained link. */
+static bool note_drained(struct lft_records *records, const struct pm_routes *routes,
+			 const uint8_t *excluded, const osm_switch_t *sw, uint32_t node)
+{
+	const struct pm_installed installed = {sw->lft, common_length(routes, sw)};
+	bool drained = is_marked(pm_routes_plan(routes)->topology, node, excluded);
+
+	drained_tables_note(&records->drained, key_of(sw), drained,
+			    pm_routes_table(routes, node), &installed, sw->new_lft);
+	return drained;
+}
+
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
 		       const struct pm_stale *stale,
@@ -444,15 +456,12 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		if (node == PM_NONE) {
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		} else {
-			bool drain = is_marked(plan->topology, node, drains->excluded);
-
 			equal = write_table(routes, stale, sw, node, &written->delta) &&
-				!drain && !sw->need_update;
+				!sw->need_update;
 			if (fill)
 				fill_gaps(routes, drains->up, sw, node);
-			drained_tables_note(&records->drained, key_of(sw), drain,
-					    pm_routes_table(routes, node),
-					    common_length(routes, sw), sw->new_lft);
+			equal &= !note_drained(records, routes, drains->excluded, sw,
+					       node);
 			wanted = equal;
 		}
 		keep_to_room(sw);
