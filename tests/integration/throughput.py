@@ -146,10 +146,11 @@ After the failure of a plane or a leaf's cable, ftree's shifts are mostly a litt
 portmajor's, but its all-to-all rate is only a half to two thirds. The reason: at every leaf ftree
 moves all flows of that plane to one other plane. In a shift they share links with few other flows
 there, but with all-to-all traffic that plane's links carry twice as much. portmajor spreads a leaf's
-moved flows over all planes; in one shift the moved flows of all leaves use the same plane
-(design-routing.md, *Moved entries*). A difference remains in shifts by a distance that is no whole number of leaves, as
-two flows that share a leaf's link may go to two leaves. Above the leaves a difference remains, too,
-as moved flows share the few ports of their block (*Foreign entries*).
+moved flows over all planes; in one shift the moved flows of all leaves use the same plane, or in
+larger trees those of two leaves of a pod (design-routing.md, *Moved entries*). A difference remains
+in shifts by a distance that is no whole number of leaves, as two flows that share a leaf's link may
+go to two leaves. Above the leaves a difference remains, too, as moved flows share the few ports of
+their block (*Foreign entries*).
 """
 
 FIGURES = ("shifts", "worst", "random", "all_to_all")
