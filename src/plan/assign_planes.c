@@ -4,7 +4,8 @@
  *
  * On a new leaf the compute ports take the planes in port order, in full rounds; each
  * other slot takes the plane with the fewest slots of its kind on the leaf, then in the
- * fabric; aggregation nodes at the leaves of one pod share a plane. Ranks count the slots of a plane in subtree order.
+ * fabric; aggregation nodes at the leaves of one pod share a plane. Ranks count the slots
+ * of a plane in subtree order.
  */
 #include "plan_parts.h"
 

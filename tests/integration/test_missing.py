@@ -128,7 +128,9 @@ class BeforeASweep(MissingCase):
                 self.assertRegex(told.stderr, rf'"{target}" is missing already: leaf1\[19\]-.*, '
                                               r"since ")
         self.wait_for((0, 0, 0, 0))
-        self.assertEqual(self.run_it("whatif", "--now", "--fail", target).returncode, 0)
+        # The file of the fabric is written after the state.
+        simlab.poll_until(
+            lambda: self.run_it("whatif", "--now", "--fail", target).returncode == 0, 10, target)
 
     def test_hosts(self):
         """The same for a host's link, which no repair needs; the sweep's hold gives the time."""
