@@ -320,7 +320,7 @@ static uint32_t choose_group_size(const struct pm_routes *routes, uint32_t leave
 {
 	uint32_t planes = routes->plan->tree.num_planes;
 
-	if (count_sharing(&routes->foreign_up) <= SHARING ||
+	if (planes < 2 || count_sharing(&routes->foreign_up) <= SHARING ||
 	    (leaves - 1) % (planes - 1) != 0)
 		return leaves;
 	return SHARING;
