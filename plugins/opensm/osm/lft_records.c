@@ -210,7 +210,8 @@ static bool write_table(const struct pm_routes *routes, const struct pm_stale *s
 
 /*
  * Gives a switch that has no entries yet the preferred ones over links that are up, where
- * the tables leave them open. They close no loop if all switches get theirs: a path of
+ * the tables leave them open; an entry that was just removed as stale stays removed. They
+ * close no loop if all switches get theirs: a path of
  * preferred entries ends at its place, or at the first switch with an entry of the
  * tables, whose path passes no switch without one.
  */
@@ -224,6 +225,7 @@ static void fill_gaps(const struct pm_routes *routes, const uint8_t *up,
 
 	for (uint32_t lid = 0; lid < length; lid++)
 		if (table[lid] == PM_LFT_KEEP && sw->new_lft[lid] == OSM_NO_PATH &&
+		    (sw->lft[lid] == OSM_NO_PATH || !sw->lft[lid]) &&
 		    preferred[lid] != PM_LFT_KEEP && up[first + preferred[lid]])
 			sw->new_lft[lid] = preferred[lid];
 }
