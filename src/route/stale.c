@@ -304,9 +304,12 @@ static int find_loops(struct search *s)
 	const struct pm_routes *routes = s->input->routes;
 	uint32_t sorted;
 
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		if (look_at_switch(s, sw))
 			return -ENOMEM;
+		if (s->input->compared)
+			s->input->compared(s->input->context);
+	}
 	sorted = s->stale->num; /* switches came in order */
 	for (uint32_t w = 0; w < (UINT16_MAX + 1) / 64; w++)
 		for (uint64_t set = s->lids[w]; set; set &= set - 1)

@@ -92,7 +92,8 @@ static void compare(struct bench *b)
 static void find_steps(struct bench *b)
 {
 	const struct pm_stale none = {.num = 0};
-	const struct pm_stale_input input = {b->routes, b->installed, b->usable, NULL};
+	const struct pm_stale_input input = {
+		.routes = b->routes, .installed = b->installed, .up = b->usable};
 	struct pm_steps steps = {0};
 
 	if (!pm_routes_may_turn(b->routes))

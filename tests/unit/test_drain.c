@@ -454,8 +454,9 @@ static void send_steps(struct way *w, const uint8_t *usable)
 	struct pm_installed *installed = calloc(num + 1u, sizeof(*installed));
 	struct pm_stale none = {.num = 0};
 	struct pm_steps steps = {0};
-	struct pm_stale_input input = {w->s->world.routes, installed, w->s->discovered,
-				       NULL};
+	struct pm_stale_input input = {.routes = w->s->world.routes,
+				       .installed = installed,
+				       .up = w->s->discovered};
 
 	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < num; sw++)

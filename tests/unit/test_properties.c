@@ -269,11 +269,62 @@ static void send(struct trial *t)
 	EXPECT(delta.least <= delta.blocks && delta.blocks <= delta.entries);
 }
 
+/* Tables that change their addresses, as OpenSM's may when it has its lock. */
+struct moving {
+	const struct trial *t;
+	struct pm_installed *installed;
+	uint8_t *tables; /* twice as many as there are switches */
+	bool second;
+};
+
+static void move_tables(void *context)
+{
+	struct moving *moving = context;
+	size_t size = (size_t)moving->t->num * moving->t->stride;
+	uint8_t *from = moving->tables + moving->second * size;
+	uint8_t *to = moving->tables + !moving->second * size;
+
+	memcpy(to, from, size);
+	memset(from, 1, size); /* no table is that */
+	moving->second = !moving->second;
+	for (uint32_t sw = 0; sw < moving->t->num; sw++)
+		moving->installed[sw] = (struct pm_installed){
+			to + (size_t)sw * moving->t->stride, moving->t->stride};
+}
+
+/* Whether the same is found while tables move. */
+static void find_in_moving(const struct trial *t, const struct pm_stale_input *still,
+			   const struct pm_stale *expected)
+{
+	size_t size = (size_t)t->num * t->stride;
+	struct pm_installed *installed = calloc(t->num, sizeof(*installed));
+	struct moving moving = {t, installed, malloc(2 * size), false};
+	struct pm_stale_input input = *still;
+	struct pm_stale stale = {0};
+
+	assert_non_null(installed);
+	assert_non_null(moving.tables);
+	memcpy(moving.tables, t->installed, size);
+	move_tables(&moving);
+	input.installed = installed;
+	input.compared = move_tables;
+	input.context = &moving;
+	EXPECT(pm_stale_find(&input, &stale) == 0);
+	EXPECT(stale.num == expected->num && stale.differ == expected->differ);
+	for (uint32_t i = 0; i < stale.num; i++)
+		EXPECT(stale.entries[i].sw == expected->entries[i].sw &&
+		       stale.entries[i].lid == expected->entries[i].lid);
+	pm_stale_free(&stale);
+	free(moving.tables);
+	free(installed);
+}
+
 /* Removes the entries that switches must not keep, like the plugin. */
 static void drop_stale(struct trial *t)
 {
 	struct pm_installed *installed = calloc(t->num, sizeof(*installed));
-	struct pm_stale_input input = {t->routes, installed, t->usable, NULL};
+	struct pm_stale_input input = {
+		.routes = t->routes, .installed = installed, .up = t->usable};
 	struct pm_stale stale = {0};
 
 	assert_non_null(installed);
@@ -281,6 +332,7 @@ static void drop_stale(struct trial *t)
 		installed[sw] = (struct pm_installed){
 			t->installed + (size_t)sw * t->stride, t->stride};
 	EXPECT(pm_stale_find(&input, &stale) == 0);
+	find_in_moving(t, &input, &stale);
 	for (uint32_t i = 0; i < stale.num; i++)
 		t->installed[(size_t)stale.entries[i].sw * t->stride +
 			     stale.entries[i].lid] = PM_LFT_KEEP;

@@ -154,7 +154,7 @@ double returns_settle(struct returns *returns, osm_subn_t *subn, bool links)
 }
 
 int link_records_copy(struct link_records *records, const struct pm_plan *plan,
-		      const osm_subn_t *subn)
+		      const osm_subn_t *subn, struct lock_share *share)
 {
 	return 0;
 }

@@ -645,7 +645,10 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 	};
 	assert_true(t->up && t->usable && t->installed);
 	EXPECT(pm_routes_make(plan, &t->routes, NULL) == 0);
-	t->input = (struct pm_stale_input){t->routes, t->installed, t->up, t->recabled};
+	t->input = (struct pm_stale_input){.routes = t->routes,
+					   .installed = t->installed,
+					   .up = t->up,
+					   .recabled = t->recabled};
 }
 
 /* The plan as it grows, or, now and then, made anew: all LIDs are others then. */

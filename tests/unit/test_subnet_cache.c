@@ -10,6 +10,9 @@
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 
+#include <pthread.h>
+#include <time.h>
+
 #define ROUNDS 20000
 #define RELEARN 50 /* rounds */
 #define MOST_LIDS 200
@@ -270,7 +273,7 @@ static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *discove
 			change();
 	} while (!match(discovered, &sm));
 	assert_int_equal(subnet_cache_learn(cache, &osm.subn, NULL), 0);
-	assert_false(subnet_cache_refresh(cache, &osm.subn));
+	assert_false(subnet_cache_refresh(cache, &osm.subn, NULL));
 	subnet_cache_bind(cache, plan);
 }
 
@@ -308,7 +311,7 @@ static void test_random(void **state)
 		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
 			change();
 		matches = match(expected, &sm);
-		known = subnet_cache_refresh(&cache, &osm.subn);
+		known = subnet_cache_refresh(&cache, &osm.subn, NULL);
 		/* A part that was absent when the cache learnt is new to it. */
 		if (!known)
 			continue;
@@ -336,7 +339,7 @@ static void test_random(void **state)
 static char *changed_text(struct subnet_cache *cache, struct snapshot_hash *hash,
 			  struct pm_fabric **copy)
 {
-	uint64_t look = cache && subnet_cache_refresh(cache, &osm.subn)
+	uint64_t look = cache && subnet_cache_refresh(cache, &osm.subn, NULL)
 				? subnet_cache_hash(cache)
 				: 0;
 	const struct pm_roles none = {.roots = {0}};
@@ -435,32 +438,32 @@ static void test_unchanged(void **state)
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		subnet_cache_keep(&cache);
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
 			assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-			assert_false(subnet_cache_refresh(&cache, &osm.subn));
+			assert_false(subnet_cache_refresh(&cache, &osm.subn, NULL));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
 		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		assert_false(subnet_cache_is_kept(&cache));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
@@ -484,7 +487,7 @@ static void test_unheard(void **state)
 		const struct pm_port *port = &fabric->ports[i];
 
 		restore();
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
@@ -503,7 +506,7 @@ static void test_unheard(void **state)
 		osm.subn.subnet_initialization_error = FALSE;
 		restore();
 		discovered_ports[port->node][port->num] = 0;
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 		/* What OpenSM's drop manager does then. */
 		if (is_switch(port->node))
@@ -516,7 +519,7 @@ static void test_unheard(void **state)
 		restore();
 		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
 		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, false));
@@ -560,21 +563,21 @@ static void test_freed(void **state)
 	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		move_node(i);
 		assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		fail_all_links(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
 		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-		assert_true(subnet_cache_refresh(&cache, &osm.subn));
+		assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
 		cl_qmap_insert(&osm.subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
 		assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-		assert_false(subnet_cache_refresh(&cache, &osm.subn));
+		assert_false(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		free(nodes[i]);
 		make_node(i);
 		restore();
@@ -594,11 +597,11 @@ static void test_unusable(void **state)
 	nodes[sw]->sw = NULL; /* it did not answer */
 	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
-	assert_true(subnet_cache_refresh(&cache, &osm.subn));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 	assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	nodes[sw]->sw = &switches[sw];
 	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-	assert_false(subnet_cache_refresh(&cache, &osm.subn));
+	assert_false(subnet_cache_refresh(&cache, &osm.subn, NULL));
 	subnet_cache_forget(&cache);
 }
 
@@ -642,7 +645,7 @@ static void test_links(void **state)
 			assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 			subnet_cache_bind(&cache, plan);
 		} else {
-			assert_true(subnet_cache_refresh(&cache, &osm.subn));
+			assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 		}
 		memset(link, 0xff, plan->topology->num_ports);
 		subnet_cache_links(&cache, link);
@@ -651,7 +654,7 @@ static void test_links(void **state)
 		assert_int_equal(link[fabric->ports[port].peer], 0);
 	}
 	unlink_port(port);
-	assert_true(subnet_cache_refresh(&cache, &osm.subn));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 	subnet_cache_links(&cache, link);
 	assert_int_equal(link[port], 0);
 	subnet_cache_forget(&cache);
@@ -672,7 +675,45 @@ static void test_lids_given(void **state)
 	assert_false(subnet_cache_is_unchanged(&cache, &osm.subn, true));
 	restore();
 	assert_true(subnet_cache_is_unchanged(&cache, &osm.subn, true));
-	assert_true(subnet_cache_refresh(&cache, &osm.subn));
+	assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
+	subnet_cache_forget(&cache);
+}
+
+/* As a performance manager does, once it has the lock. */
+static void *drop_last(void *unused)
+{
+	CL_PLOCK_EXCL_ACQUIRE(&osm.lock);
+	cl_qmap_remove(&osm.subn.node_guid_tbl,
+		       nodes[fabric->num_nodes - 1]->node_info.node_guid);
+	CL_PLOCK_RELEASE(&osm.lock);
+	return unused;
+}
+
+/* Others get the lock during a look; a node that was dropped then is not read. */
+static void test_shared(void **state)
+{
+	struct subnet_cache cache = {.plan = NULL};
+	const time_t end = time(NULL) + 20;
+	pthread_t thread;
+	bool same;
+
+	restore();
+	assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
+	subnet_cache_bind(&cache, plan);
+	CL_PLOCK_ACQUIRE(&osm.lock);
+	assert_int_equal(pthread_create(&thread, NULL, drop_last, NULL), 0);
+	do {
+		struct lock_share share = {&osm.lock, LOCK_SHARE_STEPS - 1};
+
+		assert_int_equal(cl_qmap_count(&osm.subn.node_guid_tbl),
+				 fabric->num_nodes);
+		same = subnet_cache_refresh(&cache, &osm.subn, &share);
+	} while (same && time(NULL) < end);
+	CL_PLOCK_RELEASE(&osm.lock);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(same);
+	restore();
+	assert_true(subnet_cache_refresh(&cache, &osm.subn, NULL));
 	subnet_cache_forget(&cache);
 }
 
@@ -710,7 +751,7 @@ int main(void)
 		cmocka_unit_test(test_freed),	cmocka_unit_test(test_unusable),
 		cmocka_unit_test(test_links),	cmocka_unit_test(test_lids_given),
 		cmocka_unit_test(test_unheard), cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_renamed), cmocka_unit_test(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

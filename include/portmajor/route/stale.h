@@ -29,6 +29,12 @@ struct pm_stale_input {
 	 * written; NULL: none does.
 	 */
 	const uint8_t *recabled;
+	/*
+	 * Called after each switch's table was compared, with `context`: it may replace
+	 * the tables in installed[]. NULL: it is not called.
+	 */
+	void (*compared)(void *context);
+	void *context;
 };
 
 /*

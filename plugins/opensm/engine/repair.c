@@ -890,8 +890,9 @@ static int find_steps(struct work *work)
 	const struct pm_stale none = {.num = 0};
 	struct pm_installed *installed =
 		calloc(work->plan->topology->num_switches + 1u, sizeof(*installed));
-	const struct pm_stale_input input = {work->view->routes, installed,
-					     work->view->discovered, NULL};
+	const struct pm_stale_input input = {.routes = work->view->routes,
+					     .installed = installed,
+					     .up = work->view->discovered};
 	int rc;
 
 	if (!installed)

@@ -384,6 +384,7 @@ int repairer_note_back(struct repairer *r, const uint8_t *back, const uint8_t *u
 void repairer_copy_records(struct repairer *r)
 {
 	osm_opensm_t *osm = r->config.osm;
+	struct lock_share share = {&osm->lock, 0};
 	bool due;
 
 	repairer_lock(r);
@@ -393,7 +394,7 @@ void repairer_copy_records(struct repairer *r)
 	if (!due || !r->config.returns)
 		return;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	(void)link_records_copy(&r->records, r->view.plan, &osm->subn);
+	(void)link_records_copy(&r->records, r->view.plan, &osm->subn, &share);
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 

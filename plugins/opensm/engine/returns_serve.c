@@ -107,7 +107,8 @@ static uint32_t count_loops(struct work *work, const uint8_t *up, uint32_t most)
 	osm_opensm_t *osm = work->on->sender->osm;
 	struct pm_installed *installed =
 		calloc(work->topology->num_switches + 1u, sizeof(*installed));
-	const struct pm_stale_input input = {work->on->view->routes, installed, up, NULL};
+	const struct pm_stale_input input = {
+		.routes = work->on->view->routes, .installed = installed, .up = up};
 	struct pm_stale stale = {.num = 0};
 	uint32_t num = UINT32_MAX;
 

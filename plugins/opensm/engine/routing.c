@@ -234,18 +234,51 @@ static bool may_send_ahead(const struct plugin *plugin)
 	       !subn->first_time_master_sweep && !subn->coming_out_of_standby;
 }
 
+/* OpenSM's records of tables, read with its lock held. */
+struct reading {
+	const osm_subn_t *subn;
+	const struct pm_plan *plan;
+	struct lock_share *share; /* as for lock_share_step */
+	struct pm_installed *installed;
+	size_t switches; /* that OpenSM had when they were looked up */
+};
+
+static void look_up_records(struct reading *reading)
+{
+	reading->switches = cl_qmap_count(&reading->subn->sw_guid_tbl);
+	lft_records_installed(reading->subn, reading->plan, true, reading->installed);
+}
+
+/* After each table: others may have the lock. */
+static void share_lock(void *context)
+{
+	struct reading *reading = context;
+
+	lock_share_step(reading->share);
+	if (cl_qmap_count(&reading->subn->sw_guid_tbl) != reading->switches)
+		look_up_records(reading);
+}
+
 /*
  * Finds stale entries from OpenSM's records and, if requested, puts LIDs that could loop
- * in OpenSM's order into *steps. With osm->lock held, shared at least. -ENOMEM.
+ * in OpenSM's order into *steps. With osm->lock held: shared, in parts, if share is not
+ * NULL. -ENOMEM.
  */
-static int find_stale(struct plugin *plugin, struct pm_installed *installed,
-		      struct pm_steps *steps)
+static int find_stale(struct plugin *plugin, struct lock_share *share,
+		      struct pm_installed *installed, struct pm_steps *steps)
 {
 	const struct view *view = &plugin->view;
-	const struct pm_stale_input input = {view->routes, installed, view->discovered,
-					     view->recabled};
+	struct reading reading = {&plugin->osm->subn, view->plan, share, installed, 0};
+	const struct pm_stale_input input = {
+		.routes = view->routes,
+		.installed = installed,
+		.up = view->discovered,
+		.recabled = view->recabled,
+		.compared = share_lock,
+		.context = &reading,
+	};
 
-	lft_records_installed(&plugin->osm->subn, view->plan, true, installed);
+	look_up_records(&reading);
 	plugin->sweep.set = plugin->smps ? smp_count_set(plugin->smps) : 0;
 	if (pm_stale_find(&input, &plugin->sweep.stale))
 		return -ENOMEM;
@@ -286,6 +319,7 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	osm_opensm_t *osm = plugin->osm;
 	struct pm_installed *installed =
 		calloc(view->plan->topology->num_switches + 1u, sizeof(*installed));
+	struct lock_share share = {&osm->lock, 0};
 	bool ahead = discovered && may_send_ahead(plugin);
 	struct pm_steps steps = {0};
 	int rc;
@@ -294,7 +328,8 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 		return pm_error_no_memory(err);
 	if (discovered)
 		CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = find_stale(plugin, installed, ahead ? &steps : NULL);
+	rc = find_stale(plugin, discovered ? &share : NULL, installed,
+			ahead ? &steps : NULL);
 	if (discovered)
 		CL_PLOCK_RELEASE(&osm->lock);
 	free(installed);

@@ -134,6 +134,7 @@ int sweep_see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 static bool has_found_nothing_new(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
+	struct lock_share share = {&osm->lock, 0};
 	bool same;
 
 	if (osm->subn.coming_out_of_standby || osm->subn.first_time_master_sweep ||
@@ -142,7 +143,7 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	if (plugin->smps)
 		plugin->sweep.infos = smp_count_infos(plugin->smps);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	same = subnet_cache_refresh(&plugin->cache, &osm->subn);
+	same = subnet_cache_refresh(&plugin->cache, &osm->subn, &share);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return same;
 }

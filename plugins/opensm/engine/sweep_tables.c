@@ -166,7 +166,7 @@ static bool is_known(struct plugin *plugin, bool discovered)
 {
 	if (discovered && is_as_discovered(plugin))
 		return true;
-	return subnet_cache_refresh(&plugin->cache, &plugin->osm->subn);
+	return subnet_cache_refresh(&plugin->cache, &plugin->osm->subn, NULL);
 }
 
 /*

@@ -367,8 +367,8 @@ static void send_steps(struct work *work)
 	osm_opensm_t *osm = work->on->sender->osm;
 	struct pm_installed *installed =
 		calloc(work->plan->topology->num_switches + 1u, sizeof(*installed));
-	const struct pm_stale_input input = {view->routes, installed, view->discovered,
-					     NULL};
+	const struct pm_stale_input input = {
+		.routes = view->routes, .installed = installed, .up = view->discovered};
 	const struct pm_stale none = {.num = 0};
 	struct transition_result *done = &work->transition->done;
 	struct pm_steps steps = {0};

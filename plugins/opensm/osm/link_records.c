@@ -253,7 +253,7 @@ static int rebase(struct link_records *records, const struct pm_plan *plan)
 }
 
 int link_records_copy(struct link_records *records, const struct pm_plan *plan,
-		      const osm_subn_t *subn)
+		      const osm_subn_t *subn, struct lock_share *share)
 {
 	const struct pm_fabric *topology = plan->topology;
 	struct link_values now;
@@ -268,9 +268,10 @@ int link_records_copy(struct link_records *records, const struct pm_plan *plan,
 	records->sweep++;
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		const struct pm_node *node = &topology->nodes[sw];
-		const osm_node_t *here =
-			osm_get_node_by_guid(subn, cl_hton64(node->guid));
+		const osm_node_t *here;
 
+		lock_share_step(share);
+		here = osm_get_node_by_guid(subn, cl_hton64(node->guid));
 		if (!here || !here->sw)
 			continue;
 		records->switches[sw] = here->sw->switch_info;

@@ -10,6 +10,8 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
+#include "lock_share.h"
+
 #include <portmajor/plan/plan.h>
 
 #define LINK_PKEY_BLOCKS 4 /* that are kept; a port with more is left to OpenSM */
@@ -67,10 +69,10 @@ struct link_records {
 
 /*
  * Copies the records of this plan's ports; what OpenSM has no values for stays as it was.
- * With osm->lock held, shared at least. -ENOMEM: unchanged. O(ports).
+ * With osm->lock held shared, in parts of so many switches. -ENOMEM: unchanged. O(ports).
  */
 int link_records_copy(struct link_records *records, const struct pm_plan *plan,
-		      const osm_subn_t *subn);
+		      const osm_subn_t *subn, struct lock_share *share);
 void link_records_forget(struct link_records *records);
 
 /* Whether options have changed since the last copy; likewise. */

@@ -311,7 +311,8 @@ static bool read_node(struct subnet_cache *cache, const struct subnet_cache_node
 	return true;
 }
 
-static bool read_all(struct subnet_cache *cache, const osm_subn_t *subn)
+static bool read_all(struct subnet_cache *cache, const osm_subn_t *subn,
+		     struct lock_share *share)
 {
 	bool same = find_nodes(cache, subn);
 
@@ -325,6 +326,8 @@ static bool read_all(struct subnet_cache *cache, const osm_subn_t *subn)
 			fetch_port(next->here, 1);
 		if (cache->nodes[i].here)
 			same = read_node(cache, &cache->nodes[i]);
+		lock_share_step(share);
+		same &= cl_qmap_count(&subn->node_guid_tbl) == cache->num_listed;
 	}
 	forget_nodes(cache);
 	return same;
@@ -362,10 +365,11 @@ static bool join_nodes(struct subnet_cache *cache)
 	return same;
 }
 
-bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn)
+bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn,
+			  struct lock_share *share)
 {
 	return cache->plan && subn->sm_port_guid == cache->sm_guid &&
-	       read_all(cache, subn) && join_nodes(cache);
+	       read_all(cache, subn, share) && join_nodes(cache);
 }
 
 /* ---- Unchanged parts ---- */
@@ -650,7 +654,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 	learn_nodes(cache, subn);
 	find_peers(cache);
 	forget_nodes(cache);
-	(void)read_all(cache, subn);
+	(void)read_all(cache, subn, NULL);
 	(void)join_nodes(cache);
 	for (uint32_t i = 0; i < cache->num_ports; i++) {
 		struct subnet_cache_port *port = &cache->ports[i];

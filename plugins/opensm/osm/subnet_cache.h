@@ -19,6 +19,8 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
+#include "lock_share.h"
+
 #include <portmajor/base/pool.h>
 #include <portmajor/plan/plan.h>
 #include <portmajor/policy/lft_capacity.h>
@@ -89,9 +91,11 @@ void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
  * Looks. False: there is a new part, another LID than the plan's, or no bound plan; then
- * the functions below must not be called. O(ports); allocates nothing.
+ * the functions below must not be called. O(ports); allocates nothing. With `share`, on
+ * the sweeper's thread, the lock is held in parts of so many nodes.
  */
-bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
+bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn,
+			  struct lock_share *share);
 
 /*
  * Whether another look, later in the same sweep, would find the same. False: cannot tell;
