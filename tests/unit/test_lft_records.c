@@ -150,6 +150,75 @@ static void test_equal(void **state)
 	assert_true(written.equal);
 }
 
+/* Notes all switches, as after discovery. */
+static void note_all(void)
+{
+	free(records.noted);
+	records.noted = calloc(SWITCHES, sizeof(*records.noted));
+	assert_non_null(records.noted);
+	records.num = records.room = SWITCHES;
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		uint64_t guid = fabric->nodes[i].guid;
+
+		records.noted[i] = (struct lft_records_noted){
+			.key = cl_hton64(guid),
+			.node = pm_fabric_find_guid(plans[SMALL]->topology, guid),
+			.length = LFT,
+		};
+	}
+}
+
+/*
+ * Prepares tables for `prepared`, and writes them; returns the number of switches that
+ * got one. All have the right tables then.
+ */
+static uint32_t count_exchanged(const struct pm_stale *prepared,
+				const struct pm_stale *stale)
+{
+	static const uint8_t excluded[256]; /* [port] */
+	const struct lft_records_drains drains = {excluded, NULL};
+	const struct lft_records_withheld none = {NULL, 0, false};
+	struct lft_records_written written;
+	const uint8_t *before[SWITCHES];
+	uint32_t num = 0;
+
+	note_all();
+	lft_records_prepare(&records, routes[SMALL], prepared);
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		before[i] = switches[i].new_lft;
+		memset(switches[i].new_lft, OSM_NO_PATH, LFT); /* as OpenSM does */
+	}
+	lft_records_write(&records, &subn, plans[SMALL], routes[SMALL], stale, &drains,
+			  &none, &written);
+	assert_int_equal(written.sent, 0);
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		num += before[i] != switches[i].new_lft;
+		assert_memory_equal(switches[i].new_lft, switches[i].lft,
+				    switches[i].lft_size);
+	}
+	return num;
+}
+
+/* OpenSM's arrays are exchanged for tables prepared for these routes, and of its size. */
+static void test_prepared(void **state)
+{
+	struct pm_stale stale = {.equal = calloc(SWITCHES, sizeof(*stale.equal))};
+
+	assert_non_null(stale.equal);
+	write_all(SMALL, plans[SMALL]->top_lid);
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		stale.equal[pm_fabric_find_guid(plans[SMALL]->topology,
+						fabric->nodes[i].guid)] = switches[i].lft;
+	assert_int_equal(count_exchanged(&stale, &stale), SWITCHES);
+	assert_int_equal(count_exchanged(&stale, &stale), SWITCHES);
+	assert_int_equal(count_exchanged(NULL, &stale), 0);
+	stale.equal[1] = NULL;
+	assert_int_equal(count_exchanged(&stale, &stale), SWITCHES - 1);
+	switches[2].lft_size = LFT - PM_LFT_BLOCK; /* smaller than noted */
+	assert_int_equal(count_exchanged(&stale, &stale), SWITCHES - 2);
+	free(stale.equal);
+}
+
 static void test_far_above(void **state)
 {
 	static const struct {
@@ -254,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_equal, begin, end),
+		cmocka_unit_test_setup_teardown(test_prepared, begin, end),
 		cmocka_unit_test_setup_teardown(test_far_above, begin, end),
 		cmocka_unit_test_setup_teardown(test_top_of_one, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),

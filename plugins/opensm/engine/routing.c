@@ -335,6 +335,8 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	free(installed);
 	if (rc)
 		return pm_error_no_memory(err);
+	lft_records_prepare(&plugin->lft_records, view->routes,
+			    discovered ? &plugin->sweep.stale : NULL);
 	if (steps.num)
 		repairer_do(plugin->repairer, send_ahead,
 			    &(struct ahead_errand){plugin, &steps});

@@ -4,6 +4,7 @@
 
 #include <portmajor/base/alloc.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,11 +67,21 @@ void lft_records_outdate(struct lft_records *records)
 	records->num = 0;
 }
 
+static void forget_prepared(struct lft_records *records)
+{
+	for (uint32_t i = 0; i < records->num_prepared; i++)
+		free(records->prepared[i].table);
+	free(records->prepared);
+	records->prepared = NULL;
+	records->num_prepared = 0;
+}
+
 void lft_records_forget(struct lft_records *records)
 {
 	free(records->noted);
 	free(records->lows.list);
 	free(records->next.list);
+	forget_prepared(records);
 	drained_tables_forget(&records->drained);
 	*records = (struct lft_records){0};
 }
@@ -89,6 +100,7 @@ void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn
 		records->noted[records->num++] = (struct lft_records_noted){
 			.key = key_of(sw),
 			.node = node,
+			.length = sw->lft_size,
 			.intact = node != PM_NONE && sw->p_node->discovery_count &&
 				  is_intact(plan, sw, node),
 			.blank = node != PM_NONE && sw->p_node->discovery_count &&
@@ -173,6 +185,78 @@ static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stal
 	delta->switches = delta->blocks != 0;
 }
 
+/* ---- Prepared tables ---- */
+
+/* One for each switch of the plan. -ENOMEM: none. */
+static int make_prepared(struct lft_records *records, uint32_t num)
+{
+	if (records->num_prepared == num)
+		return 0;
+	forget_prepared(records);
+	records->prepared = calloc(num, sizeof(*records->prepared));
+	if (!records->prepared)
+		return -ENOMEM;
+	records->num_prepared = num;
+	return 0;
+}
+
+/* Fills the beginning of an array of this length. */
+static void fill(struct lft_records_prepared *prepared, uint32_t length,
+		 const uint8_t *table, uint32_t filled)
+{
+	if (prepared->length != length) {
+		free(prepared->table);
+		prepared->table = malloc(length);
+		prepared->length = prepared->table ? length : 0;
+	}
+	if (!prepared->length)
+		return;
+	memcpy(prepared->table, table, filled);
+	prepared->filled = filled;
+}
+
+void lft_records_prepare(struct lft_records *records, const struct pm_routes *routes,
+			 const struct pm_stale *stale)
+{
+	uint32_t stride = pm_routes_stride(routes), num;
+
+	for (uint32_t i = 0; i < records->num_prepared; i++)
+		records->prepared[i].filled = 0;
+	if (!stale || !stale->equal ||
+	    make_prepared(records, pm_routes_plan(routes)->topology->num_switches))
+		return;
+	for (uint32_t i = 0; i < records->num; i++) {
+		const struct lft_records_noted *noted = &records->noted[i];
+
+		if (noted->node >= records->num_prepared || noted->length < stride ||
+		    !stale->equal[noted->node])
+			continue;
+		(void)pm_stale_of(stale, noted->node, &num);
+		if (!num)
+			fill(&records->prepared[noted->node], noted->length,
+			     pm_routes_table(routes, noted->node), stride);
+	}
+}
+
+/* Exchanges new_lft for the prepared table, if there is one of its size. */
+static bool take_prepared(struct lft_records *records, osm_switch_t *sw, uint32_t node)
+{
+	struct lft_records_prepared *prepared =
+		node < records->num_prepared ? &records->prepared[node] : NULL;
+	uint8_t *cleared = sw->new_lft;
+
+	if (!prepared || !prepared->filled || prepared->length != sw->lft_size)
+		return false;
+	memcpy(prepared->table + prepared->filled, sw->lft + prepared->filled,
+	       prepared->length - prepared->filled);
+	sw->new_lft = prepared->table;
+	prepared->table = cleared;
+	prepared->filled = 0;
+	return true;
+}
+
+/* ---- Differences ---- */
+
 /* Whether a switch's record is known to be the wanted table. */
 static bool is_equal(const struct pm_stale *stale, const osm_switch_t *sw, uint32_t node)
 {
@@ -183,14 +267,17 @@ static bool is_equal(const struct pm_stale *stale, const osm_switch_t *sw, uint3
  * Few tables differ from OpenSM's record, and in few blocks. Returns whether new_lft, the
  * record and the table are equal.
  */
-static bool write_table(const struct pm_routes *routes, const struct pm_stale *stale,
-			const osm_switch_t *sw, uint32_t node, struct pm_delta *total)
+static bool write_table(struct lft_records *records, const struct pm_routes *routes,
+			const struct pm_stale *stale, osm_switch_t *sw, uint32_t node,
+			struct pm_delta *total)
 {
 	const uint8_t *table = pm_routes_table(routes, node);
 	uint32_t length = common_length(routes, sw), num;
 	const struct pm_stale_entry *entries = pm_stale_of(stale, node, &num);
 	struct pm_delta own = {0};
 
+	if (!num && is_equal(stale, sw, node) && take_prepared(records, sw, node))
+		return true;
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
 	if (!num && (is_equal(stale, sw, node) || !memcmp(sw->lft, table, length)))
 		return true;
@@ -458,7 +545,8 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		if (node == PM_NONE) {
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		} else {
-			equal = write_table(routes, stale, sw, node, &written->delta) &&
+			equal = write_table(records, routes, stale, sw, node,
+					    &written->delta) &&
 				!sw->need_update;
 			if (fill)
 				fill_gaps(routes, drains->up, sw, node);

@@ -30,8 +30,9 @@
 	     sw = (osm_switch_t *)cl_qmap_next(&sw->map_item))
 
 struct lft_records_noted {
-	uint64_t key;  /* in OpenSM's table of switches */
-	uint32_t node; /* its index in the plan, or PM_NONE */
+	uint64_t key;	 /* in OpenSM's table of switches */
+	uint32_t node;	 /* its index in the plan, or PM_NONE */
+	uint32_t length; /* entries of its arrays */
 	bool intact;
 	bool blank; /* it was reset, and nobody has set it since */
 };
@@ -48,12 +49,24 @@ struct lft_records_lows {
 	uint32_t num, room;
 };
 
+/*
+ * A table that takes the place of a switch's new_lft. OpenSM gets it without a copy while
+ * its lock is held exclusively, and its own array is used for the next table.
+ */
+struct lft_records_prepared {
+	uint8_t *table;	 /* NULL: there is none */
+	uint32_t length; /* entries there is room for */
+	uint32_t filled; /* entries of the switch's table; 0: not filled */
+};
+
 /* Switches with intact tables. All zero at first. */
 struct lft_records {
 	struct lft_records_noted *noted; /* in the order of their keys */
 	uint32_t num;			 /* 0: none */
 	uint32_t room;
 	struct lft_records_lows lows, next; /* of the last writing; of the present one */
+	struct lft_records_prepared *prepared; /* [switch of the plan] */
+	uint32_t num_prepared;
 	struct drained_tables drained;
 };
 
@@ -88,6 +101,15 @@ struct lft_records_withheld {
  */
 void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
 			     const struct pm_plan *plan, bool drains);
+
+/*
+ * Prepares the tables of switches that the list has as equal, outside of any lock; NULL:
+ * none, as routes have changed since. What cannot be prepared is copied later. Call it
+ * for the routes and the list with which lft_records_write is called next.
+ * O(size of the tables), and as much memory.
+ */
+void lft_records_prepare(struct lft_records *records, const struct pm_routes *routes,
+			 const struct pm_stale *stale);
 
 /* Forgets intact tables. */
 void lft_records_outdate(struct lft_records *records);
