@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Preloaded into opensm: the time that read-write locks are held, shared or
- * exclusively, by the function that has taken them, and the CPU time of its thread
- * since it released one before. LOCKWATCH_FILE names a file of LOCKWATCH_CALLERS times
- * struct caller, zeros at first, which another process may read and set to zero
- * meanwhile; counts of that moment may be lost. A thread holds one such lock at a time.
+ * exclusively, by the function that has taken them, in all and at most in CPU time, and
+ * the CPU time of its thread since it released one before. LOCKWATCH_FILE names a file of
+ * LOCKWATCH_CALLERS times struct caller, zeros at first, which another process may read
+ * and set to zero meanwhile; counts of that moment may be lost. A thread holds one such
+ * lock at a time.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 /* Native byte order, no padding. */
 struct caller {
 	char name[NAME]; /* a function, or FILE+0xOFFSET; once set it stays */
-	_Atomic uint64_t count, wall_ns, cpu_ns, before_cpu_ns;
+	_Atomic uint64_t count, wall_ns, cpu_ns, before_cpu_ns, longest_cpu_ns;
 };
 
 typedef int lock_fn(pthread_rwlock_t *lock);
@@ -96,6 +97,14 @@ static void name_caller(void *address, char *name)
 	}
 }
 
+static void raise_to(_Atomic uint64_t *highest, uint64_t value)
+{
+	uint64_t before = *highest;
+
+	while (before < value && !atomic_compare_exchange_weak(highest, &before, value))
+		;
+}
+
 /* NULL: there are too many. */
 static struct caller *find_caller(void *address)
 {
@@ -151,6 +160,7 @@ static void count(void)
 	caller->count++;
 	caller->wall_ns += wall - held.wall_ns;
 	caller->cpu_ns += cpu - held.cpu_ns;
+	raise_to(&caller->longest_cpu_ns, cpu - held.cpu_ns);
 	caller->before_cpu_ns += held.cpu_ns - held.released_cpu_ns;
 	held.released_cpu_ns = cpu;
 }

@@ -16,14 +16,21 @@ import subprocess
 
 import pmlab
 
-# cpu_ms: while it is held; before_cpu_ms: of the same thread since it released the lock before.
-Held = collections.namedtuple("Held", "count wall_ms cpu_ms before_cpu_ms")
+# cpu_ms: while it is held; before_cpu_ms: of the same thread since it released the lock before;
+# longest_cpu_ms: of one hold.
+Held = collections.namedtuple("Held", "count wall_ms cpu_ms before_cpu_ms longest_cpu_ms")
+
+
+def add(one, other):
+    """Of two places in a function."""
+    both = Held(*map(sum, zip(one, other)))
+    return both._replace(longest_cpu_ms=max(one.longest_cpu_ms, other.longest_cpu_ms))
 
 
 class Lockwatch:
     LIBRARY = str(pmlab.BUILD / "liblockwatch.so")
     PLUGIN = pmlab.BUILD / "libportmajor.so"
-    CALLERS, LAYOUT = 64, struct.Struct("56sQQQQ")
+    CALLERS, LAYOUT = 64, struct.Struct("56sQQQQQ")
 
     def __init__(self, folder):
         path = folder / "lockwatch"
@@ -35,7 +42,7 @@ class Lockwatch:
 
     def reset(self):
         for at in range(0, len(self._map), self.LAYOUT.size):
-            self._map[at + 56:at + self.LAYOUT.size] = bytes(32)
+            self._map[at + 56:at + self.LAYOUT.size] = bytes(40)
 
     def read(self):
         """{function: Held}; a function of the plugin has its name from the debug symbols."""
@@ -44,8 +51,8 @@ class Lockwatch:
             name = self._name(name.partition(b"\0")[0].decode())
             if numbers[0]:
                 count, *times = numbers
-                more = count, *(ns / 1e6 for ns in times)
-                found[name] = Held(*map(sum, zip(more, found.get(name, (0, 0, 0, 0)))))
+                held = Held(count, *(ns / 1e6 for ns in times))
+                found[name] = add(found[name], held) if name in found else held
         return found
 
     def _name(self, name):
@@ -55,5 +62,5 @@ class Lockwatch:
             text = subprocess.run(["addr2line", "-fie", self.PLUGIN, hex(address)], text=True,
                                   capture_output=True, check=True).stdout
             self._names[name] = next(line for line in text.split("\n")[::2]
-                                     if not line.startswith("cl_plock"))
+                                     if not line.startswith(("cl_plock", "lock_share")))
         return self._names.get(name, name)
