@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Assigns each place a plane, and a rank in it.
+ * Assigns each place a plane, and a rank in it. lids.c then gives LIDs in the order of
+ * planes and ranks (drawing in plan.h).
  *
- * On a new leaf the compute ports take the planes in port order, in full rounds; each
- * other slot takes the plane with the fewest slots of its kind on the leaf, then in the
- * fabric; aggregation nodes at the leaves of one pod share a plane. Ranks count the slots
- * of a plane in subtree order.
+ * On a new leaf with n planes the compute ports take these in port order, in full rounds:
+ * slot i takes plane i mod n. Slots that fill no whole round, and other kinds of ports,
+ * take the plane with the fewest slots of their kind on the leaf, then in the fabric.
+ * Each kind is assigned separately, empty slots last. Aggregation nodes at the leaves of
+ * one pod share a plane. Ranks count the slots of a plane in subtree order.
  */
 #include "plan_parts.h"
 

@@ -3,10 +3,9 @@
  * Makes plans with LIDs restored by LID history.
  *
  * A port that uses its planned LID keeps it, and that LID is settled: only the plan
- * counts for it from then on, also when the port leaves. (If its place then gets another
- * LID for a new port, the former LID counts as one from tables.) A present port without
- * its planned LID is a newcomer. For each LID that is not settled, the first of these
- * rules that applies decides:
+ * counts for it from then on, also when the port leaves. A present port without its
+ * planned LID is a newcomer. For each LID that is not settled, the first of these rules
+ * that applies decides:
  *
  *   1. guid2lid has it for a newcomer's GUID: the newcomer gets it, at whatever place.
  *   2. Tables lead to a newcomer's slot, and guid2lid has no other owner for it.
@@ -18,7 +17,8 @@
  * A newcomer without history keeps the planned LID, unless history has another owner for
  * it. If a LID with an owner belongs to an empty slot, the owner gets the LID, and the
  * slot gets the LID of the owner's place. So at most two places change for a newcomer,
- * and neither is in use.
+ * and neither is in use. If the place of a settled LID gets another one for a new port,
+ * the former LID counts as one from tables.
  *
  * A place that loses its LID by these rules gets the first free one of these LIDs: that
  * of the place that took its LID; one of its plane's runs; one of a new run; any other;

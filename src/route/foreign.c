@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Assigns a block's foreign destinations to ports. The rules are in rules.c.
+ * Assigns a block's foreign destinations to ports: `part` and `step` of rules.c, where
+ * the rule for the port itself is.
  *
  * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
  * plane's slots elsewhere over the n remaining planes in turn, slot by slot. The leaves

@@ -40,8 +40,10 @@
  *   at level 1   key = position x step + part
  *   above        key = position + rank
  *
- * The switch's position is its number among the switches of its level and component;
- * `part` (by LID) and `step` are of the assignment in foreign.c.
+ * The switch's position is its number among the switches of its level and component. A
+ * port takes the block's destinations until it has its share of their flows, then the
+ * next port does; `part` is that port's index. The next switch begins `step` ports
+ * further on. foreign.c counts the flows, and sets both.
  *
  * Going down, where several ports lead to the place, a native destination takes the
  * mirror image of its path up: the link that its own subtree would use for it. A switch

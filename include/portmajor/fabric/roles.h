@@ -43,8 +43,9 @@ struct pm_role_rules {
 };
 
 /*
- * Adds a rule `compute|io|service|aggregation guid|device|name VALUE`. A name goes to the
- * end of the text and may have blanks. Returns NULL, or an error message.
+ * Adds the rule of a line `role` of portmajor.conf; the text is what follows the key:
+ * `compute|io|service|aggregation guid|device|name VALUE`. A name goes to the end of the
+ * text and may have blanks. Returns NULL, or an error message.
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 

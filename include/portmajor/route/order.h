@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The order of LFT blocks after a failure: the blocks that most paths between hosts need
- * go first, and those that none needs last; but before that rule there are two
- * constraints, of turns and of detours, so that nothing loops meanwhile (pm_order_sort).
- * Hosts are all end ports but aggregation nodes, so service hosts and the subnet
- * manager's too.
+ * The order of LFT blocks after a failure. Two constraints come first, so that nothing
+ * loops meanwhile:
+ *
+ *   turns     where a switch's entry turns from down to up, each switch that may still
+ *             send down to that switch gets its block earlier. So no packet goes down and
+ *             then up that did not before: there is neither a loop nor a credit loop
+ *   detours   where a LID has detours, which may lead in any direction, the next switch
+ *             with a changed entry on its packets' path gets its block earlier
+ *
+ * Otherwise the blocks that most paths between hosts need go first, and those that none
+ * needs last. Hosts are all end ports but aggregation nodes, so service hosts and the
+ * subnet manager's too.
  */
 #ifndef PORTMAJOR_ORDER_H
 #define PORTMAJOR_ORDER_H
@@ -40,20 +47,12 @@ struct pm_order_waits {
 };
 
 /*
- * Sorts blocks. Two constraints come first:
- *
- *   turns     where a switch's entry turns from down to up, each switch that may still
- *             send down to that switch gets its block earlier. So no packet goes down and
- *             then up that did not before: there is neither a loop nor a credit loop
- *   detours   where a LID has detours, which may lead in any direction, the next switch
- *             with a changed entry on its packets' path gets its block earlier
- *
- * Otherwise blocks that restore more paths between hosts are earlier; then higher levels,
- * switches and blocks by number. Paths are counted by the tables of the last update,
- * which was for usable[port]: those over a block's new entries for hosts, without sound
- * entries (those that still lead to the LID's place). Of a LID with a sound entry in some
- * block, each other entry counts as at least one path, as packets may still come over the
- * sound one.
+ * Sorts blocks by the two constraints, then by restored paths between hosts, most first;
+ * then by level, highest first, switch and number. Paths are counted by the tables of the
+ * last update, which was for usable[port]: those over a block's new entries for hosts,
+ * without sound entries (those that still lead to the LID's place). Of a LID with a sound
+ * entry in some block, each other entry counts as at least one path, as packets may still
+ * come over the sound one.
  *
  * Cycles of constraints are broken. -ENOMEM: the order is arbitrary. Cost: of each
  * changed entry O(1) on leaves; of each block above O(ports of the switches below that
