@@ -51,6 +51,7 @@ static struct {
 	void (*on_question)(void);	 /* subnet_on_question, or NULL */
 	void (*on_wait)(void);		 /* subnet_on_wait, or NULL */
 	void (*on_discovered)(void);	 /* subnet_on_discovered, or NULL */
+	void (*on_assigned)(void);	 /* subnet_on_assigned, or NULL */
 	uint32_t dumps;			 /* subnet_dumps */
 	double answer_ms;		 /* subnet_set_answer_ms */
 	struct owner guid2lid[SUBNET_NODES];
@@ -830,7 +831,8 @@ void subnet_begin(const struct pm_fabric *fabric)
 	fake.delayed.out = false;
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
-	fake.on_question = fake.on_wait = fake.on_discovered = NULL;
+	fake.on_question = fake.on_wait = NULL;
+	fake.on_discovered = fake.on_assigned = NULL;
 	fake.answer_ms = 0;
 	fake.log[0] = '\0';
 	begin_opensm();
@@ -878,6 +880,11 @@ bool subnet_load(const char *config)
 bool subnet_is_loaded(void)
 {
 	return fake.plugin != NULL;
+}
+
+struct plugin *subnet_plugin(void)
+{
+	return fake.plugin;
 }
 
 void subnet_unload(void)
@@ -959,6 +966,11 @@ void subnet_set_answer_ms(double ms)
 void subnet_on_discovered(void (*call)(void))
 {
 	fake.on_discovered = call;
+}
+
+void subnet_on_assigned(void (*call)(void))
+{
+	fake.on_assigned = call;
 }
 
 void subnet_on_question(void (*call)(void))
@@ -1175,6 +1187,7 @@ void subnet_sweep(struct subnet_sweep *result)
 	call_first(&fake.on_discovered);
 	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
 	unfailing(assign_lids);
+	call_first(&fake.on_assigned);
 	route(result);
 	report_routed(UCAST_ROUTING_HEAVY_SWEEP);
 	subnet_mcast_run(true);

@@ -46,6 +46,7 @@ void subnet_end(void);
 /* Loads and unloads the plugin, with a configuration file or NULL. False: it refused. */
 bool subnet_load(const char *config);
 bool subnet_is_loaded(void);
+struct plugin *subnet_plugin(void); /* NULL: it is not loaded */
 
 /*
  * Sends a request (requests.h) on the control socket: the writer takes it in its next
@@ -107,6 +108,9 @@ void subnet_on_wait(void (*call)(void));
 
 /* Calls this once, between the next discovery and the report of its end. */
 void subnet_on_discovered(void (*call)(void));
+
+/* Calls this once, between OpenSM's next assignment of LIDs and its routing. */
+void subnet_on_assigned(void (*call)(void));
 
 /* Calls this once, before the next Get for a port is answered, or not. */
 void subnet_on_question(void (*call)(void));

@@ -12,8 +12,10 @@
 #include "recipe.h"
 #include "unit.h"
 
+#include "engine/plugin.h"
 #include "engine/repair.h"
 #include "osm/lft_records.h"
+#include "osm/lft_set.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -251,6 +253,65 @@ static void test_seen_before(void **state)
 	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_false(subn->force_heavy_sweep);
+	end();
+}
+
+/* The top switch's table with the host on another port. */
+static enum smp_make make_other(void *context, uint32_t index, struct smp_request *smp)
+{
+	const struct pm_node *n = &fabric->nodes[pm_fabric_find_name(fabric, top)];
+	const osm_port_t *to = context;
+	uint16_t lid = cl_ntoh16(to->lid);
+	uint8_t entries[SMP_DATA];
+
+	(void)index;
+	assert_true(lid < SMP_DATA);
+	smp->sw = osm_get_switch_by_guid(&subnet_opensm()->subn, cl_hton64(n->guid));
+	memcpy(entries, smp->sw->lft, SMP_DATA);
+	entries[lid]++;
+	lft_set_make(0, entries, smp);
+	return SMP_SEND;
+}
+
+static bool take_other(void *context, const struct smp_answer *answer)
+{
+	(void)context;
+	assert_int_equal(answer->outcome, SMP_ANSWERED);
+	return true;
+}
+
+/* As the rest of a repair whose failure the sweeper knows already, and finds mended. */
+static void set_other(void)
+{
+	const struct pm_node *n = &fabric->nodes[pm_fabric_find_name(fabric, host)];
+	ib_net64_t guid = cl_hton64(fabric->ports[n->first_port + 1].guid);
+	struct smp_count count = {0};
+
+	smp_run(subnet_plugin()->smps,
+		&(struct smp_batch){
+			.num = 1,
+			.ahead = SMP_AHEAD,
+			.total_ms = SMP_TOTAL_MS,
+			.exclusive = true,
+			.context = osm_get_port_by_guid(&subnet_opensm()->subn, guid),
+			.make = make_other,
+			.take = take_other},
+		&count);
+	assert_int_equal(subnet_entry(top, host), 2);
+}
+
+/*
+ * At the end of a discovery all tables are those in the record. A block of the plugin's
+ * that is answered before OpenSM routes changes one: it is written again.
+ */
+static void test_set_after_discovery(void **state)
+{
+	subnet_begin_routed(fabric);
+	find_sender();
+	subnet_on_assigned(set_other);
+	subnet_sweep_well();
+	assert_int_equal(subnet_entry(top, host), 1);
+	assert_int_equal(subnet_unreachable(), 0);
 	end();
 }
 
@@ -759,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_seen_before),
+		cmocka_unit_test(test_set_after_discovery),
 		cmocka_unit_test(test_dealt_with),
 		cmocka_unit_test(test_trap_meanwhile),
 		cmocka_unit_test(test_slow_answers),
