@@ -295,6 +295,66 @@ static void test_growth_after_far_above(void **state)
 	check_growth(PM_MAX_LID);
 }
 
+/* The uplinks of l0 are up, and drained. */
+static struct pm_routes *drain_uplinks(uint8_t *up)
+{
+	const struct pm_fabric *topology = plans[SMALL]->topology;
+	const struct pm_node *l0 = &topology->nodes[pm_fabric_find_name(topology, "l0")];
+	uint8_t *usable = malloc(topology->num_ports);
+	struct pm_routes *drained;
+
+	assert_non_null(usable);
+	memset(up, 1, topology->num_ports);
+	memset(usable, 1, topology->num_ports);
+	for (uint32_t i = l0->first_port + 5; i <= l0->first_port + 6; i++)
+		usable[i] = usable[topology->ports[i].peer] = 0;
+	assert_int_equal(pm_routes_make(plans[SMALL], &drained, NULL), 0);
+	pm_routes_update(drained, usable, &(struct pm_detours){.sm = PM_NONE});
+	free(usable);
+	return drained;
+}
+
+/* OpenSM's switch of this name. */
+static osm_switch_t *find_switch(const char *name)
+{
+	return &switches[pm_fabric_find_name(fabric, name)];
+}
+
+/*
+ * OpenSM writes all tables: a switch gets preferred entries over drained links, but not
+ * in place of one that it had, and that is stale.
+ */
+static void test_fill(void **state)
+{
+	static const uint8_t excluded[256]; /* [port] */
+	uint8_t up[256];
+	struct pm_routes *drained = drain_uplinks(up);
+	const struct pm_fabric *topology = plans[SMALL]->topology;
+	uint32_t l0 = pm_fabric_find_name(topology, "l0");
+	uint32_t l1 = pm_fabric_find_name(topology, "l1");
+	uint16_t lid = plans[SMALL]->lid[topology->nodes[l1].first_port];
+	uint16_t other = plans[SMALL]->lid[topology->nodes[l1].first_port + 1];
+	const struct lft_records_drains drains = {excluded, up};
+	const struct lft_records_withheld none = {NULL, 0, false};
+	struct pm_stale_entry entry = {l0, lid};
+	struct pm_stale stale = {.entries = &entry, .num = 1};
+	struct lft_records_written written;
+	osm_switch_t *sw = find_switch("l0");
+
+	assert_int_equal(pm_routes_table(drained, l0)[lid], PM_LFT_KEEP);
+	assert_int_equal(pm_routes_table(drained, l0)[other], PM_LFT_KEEP);
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		switches[i].max_lid_ho = plans[SMALL]->top_lid;
+	sw->lft[lid] = 5;
+	subn.need_update = TRUE;
+	lft_records_write(&records, &subn, plans[SMALL], drained, &stale, &drains, &none,
+			  &written);
+	subn.need_update = FALSE;
+	assert_int_equal(sw->new_lft[lid], OSM_NO_PATH);
+	assert_int_equal(sw->new_lft[other], pm_routes_preferred(drained, l0)[other]);
+	pm_routes_free(drained);
+}
+
 /* A switch that lost its table gets the entries that it had, but no stale one again. */
 static void test_drained(void **state)
 {
@@ -328,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_of_one, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth_after_far_above, begin, end),
+		cmocka_unit_test_setup_teardown(test_fill, begin, end),
 		cmocka_unit_test(test_drained),
 	};
 
