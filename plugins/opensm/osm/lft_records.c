@@ -295,27 +295,114 @@ static bool write_table(struct lft_records *records, const struct pm_routes *rou
 	return false;
 }
 
+/* ---- Gaps ---- */
+
+/* A longer path counts as a loop. */
+#define MOST_HOPS 64
+
+/* All tables with their gaps filled. */
+struct gaps {
+	struct pm_stale_input input; /* OpenSM's record is installed */
+	const struct pm_stale *stale;
+};
+
+/* Whether a switch has no entry that the table leaves open, and lost none as stale. */
+static bool is_gap(const struct gaps *gaps, uint32_t node, uint32_t lid)
+{
+	uint8_t record = pm_installed_entry(&gaps->input.installed[node], lid);
+
+	return pm_routes_table(gaps->input.routes, node)[lid] == PM_LFT_KEEP &&
+	       (!record || record == OSM_NO_PATH);
+}
+
+static uint8_t filled_entry(const struct gaps *gaps, uint32_t node, uint32_t lid)
+{
+	return is_gap(gaps, node, lid)
+		       ? pm_routes_preferred(gaps->input.routes, node)[lid]
+		       : pm_stale_entry(&gaps->input, gaps->stale, node, lid);
+}
+
+/* Whether packets for a LID come back to this switch. */
+static bool comes_back(const struct gaps *gaps, uint32_t node, uint32_t lid)
+{
+	uint32_t at = node;
+
+	for (uint32_t hops = 0; hops < MOST_HOPS; hops++) {
+		at = pm_stale_next(&gaps->input, at, filled_entry(gaps, at, lid));
+		if (at == PM_NONE)
+			return false;
+		if (at == node)
+			return true;
+	}
+	return true;
+}
+
+/* Lists the gaps of a switch that are to stay. -ENOMEM. */
+static int list_gaps(const struct gaps *gaps, uint32_t node, struct pm_stale *open)
+{
+	for (uint32_t lid = 0; lid < gaps->input.installed[node].length; lid++) {
+		if (!is_gap(gaps, node, lid) || !comes_back(gaps, node, lid))
+			continue;
+		if (pm_grow(&open->entries, &open->room, open->num + 1,
+			    sizeof(*open->entries)))
+			return -ENOMEM;
+		open->entries[open->num++] = (struct pm_stale_entry){node, (uint16_t)lid};
+	}
+	return 0;
+}
+
+/*
+ * Preferred entries alone close no loop: their path ends at its place, or at the first
+ * switch with an entry of the tables, whose path passes no switch without one. But an
+ * entry that another switch keeps may lead back: lists gaps that stay, as packets would
+ * come back. -ENOMEM. O(size of the tables), and O(hops) for each gap.
+ */
+static int find_open(const osm_subn_t *subn, struct gaps *gaps, struct pm_stale *open)
+{
+	const struct pm_routes *routes = gaps->input.routes;
+	const struct pm_plan *plan = pm_routes_plan(routes);
+	uint32_t num = plan->topology->num_switches;
+	struct pm_installed *installed = calloc(num + 1u, sizeof(*installed));
+	int rc = installed ? 0 : -ENOMEM;
+
+	gaps->input.installed = installed;
+	FOR_EACH_SWITCH(sw, subn) {
+		uint32_t node = find_known(plan, key_of(sw));
+
+		if (!rc && node != PM_NONE)
+			installed[node] =
+				(struct pm_installed){sw->lft, common_length(routes, sw)};
+	}
+	for (uint32_t node = 0; node < num && !rc; node++)
+		rc = list_gaps(gaps, node, open);
+	free(installed);
+	return rc;
+}
+
 /*
  * Gives a switch that has no entries yet the preferred ones over links that are up, where
- * the tables leave them open; an entry that was just removed as stale stays removed. They
- * close no loop if all switches get theirs: a path of
- * preferred entries ends at its place, or at the first switch with an entry of the
- * tables, whose path passes no switch without one.
+ * the tables leave them open; an entry that was just removed as stale stays removed.
  */
 static void fill_gaps(const struct pm_routes *routes, const uint8_t *up,
-		      const osm_switch_t *sw, uint32_t node)
+		      const struct pm_stale *open, const osm_switch_t *sw, uint32_t node)
 {
 	const uint8_t *table = pm_routes_table(routes, node);
 	const uint8_t *preferred = pm_routes_preferred(routes, node);
 	uint32_t first = pm_routes_plan(routes)->topology->nodes[node].first_port;
-	uint32_t length = common_length(routes, sw);
+	uint32_t length = common_length(routes, sw), num;
+	const struct pm_stale_entry *stays = pm_stale_of(open, node, &num);
 
-	for (uint32_t lid = 0; lid < length; lid++)
-		if (table[lid] == PM_LFT_KEEP && sw->new_lft[lid] == OSM_NO_PATH &&
-		    (sw->lft[lid] == OSM_NO_PATH || !sw->lft[lid]) &&
-		    preferred[lid] != PM_LFT_KEEP && up[first + preferred[lid]])
+	for (uint32_t lid = 0; lid < length; lid++) {
+		if (num && stays->lid == lid)
+			stays++, num--;
+		else if (table[lid] == PM_LFT_KEEP && sw->new_lft[lid] == OSM_NO_PATH &&
+			 (sw->lft[lid] == OSM_NO_PATH || !sw->lft[lid]) &&
+			 preferred[lid] != PM_LFT_KEEP && up[first + preferred[lid]])
 			sw->new_lft[lid] = preferred[lid];
+	}
 }
+
+/* ---- What OpenSM sends ---- */
 
 /* Whether OpenSM's record has the wanted block. */
 static bool is_recorded(const osm_switch_t *sw, uint32_t block)
@@ -434,6 +521,18 @@ static void end_with_plan(osm_switch_t *sw, const struct pm_plan *plan)
 		sw->max_lid_ho = plan->top_lid;
 }
 
+static void begin_writing(osm_subn_t *subn, const struct pm_plan *plan,
+			  const struct lft_records_withheld *withheld,
+			  struct lft_records_written *written)
+{
+	FOR_EACH_SWITCH(sw, subn)
+		end_with_plan(sw, plan);
+	*written =
+		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
+					     .withheld = withheld->num + withheld->all,
+					     .equal = true};
+}
+
 static void forget_above(osm_switch_t *sw, uint16_t top)
 {
 	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
@@ -525,15 +624,14 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct lft_records_withheld *withheld,
 		       struct lft_records_written *written)
 {
-	bool fill = subn->need_update && drains->up;
+	struct gaps gaps = {{.routes = routes, .up = drains->up}, stale};
+	struct pm_stale open = {.num = 0};
+	bool fill = subn->need_update && drains->up && !find_open(subn, &gaps, &open);
 	uint32_t at = 0, low_at = 0;
 
-	FOR_EACH_SWITCH(sw, subn)
-		end_with_plan(sw, plan);
-	*written =
-		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
-					     .withheld = withheld->num + withheld->all,
-					     .equal = true};
+	if (fill) /* old entries may lead back to filled ones */
+		drained_tables_forget(&records->drained);
+	begin_writing(subn, plan, withheld, written);
 	FOR_EACH_SWITCH(sw, subn) {
 		const struct lft_records_noted *noted =
 			find_noted(records, &at, key_of(sw));
@@ -549,7 +647,7 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 					    &written->delta) &&
 				!sw->need_update;
 			if (fill)
-				fill_gaps(routes, drains->up, sw, node);
+				fill_gaps(routes, drains->up, &open, sw, node);
 			equal &= !note_drained(records, routes, drains->excluded, sw,
 					       node);
 			wanted = equal;
@@ -560,6 +658,7 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		count_sent(subn, sw, equal, written);
 		written->equal &= wanted;
 	}
+	pm_stale_free(&open);
 	written->equal &= !written->sent && !written->withheld;
 	keep_lows(records);
 	lft_records_outdate(records);

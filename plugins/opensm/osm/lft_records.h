@@ -128,8 +128,10 @@ void lft_records_forget(struct lft_records *records);
  * it rises. Withheld blocks look acknowledged, so OpenSM sends none of them, unless it
  * writes all tables (subn->need_update). As it would send them to a marked switch, too,
  * the mark is replaced there by a record of zeros: the other blocks differ from it, and
- * are sent. If OpenSM writes all tables and has none from before, switches get preferred
- * entries for LIDs to which only drained links lead.
+ * are sent. If OpenSM writes all tables, switches of which it has none from before get
+ * preferred entries for LIDs to which only drained links lead, unless packets would come
+ * back by entries that others keep; and remembered tables (drained_tables.h) are
+ * forgotten.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,
