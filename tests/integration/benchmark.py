@@ -41,8 +41,8 @@ import sys
 import tempfile
 import time
 
-import demo
 import failover
+import measuring
 import pmlab
 import return_times
 import simlab
@@ -50,6 +50,7 @@ import stock_baseline
 import throughput
 import wire
 import wiretime
+from measuring import number as show
 
 CORE, OURS, REFERENCE = "core", "portmajor", "ftree"
 ENGINES = (OURS, REFERENCE, "updn", "minhop", "dfsssp", "nue")
@@ -446,9 +447,8 @@ def run(options, tell, note):
         tables = run_tables()
     for name in options.fabrics:
         kind = FABRICS[name]
-        with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
-                                         dir=os.environ.get("SIMLAB_DIR")) as folder:
-            file = pmlab.generate(pathlib.Path(folder) / "fabric.net", *kind.generate)
+        with pmlab.Folder() as folder:
+            file = pmlab.generate(folder / "fabric.net", *kind.generate)
             netlist = simlab.Netlist(file)
             for engine in options.engines:
                 tell(f"{name}: {engine}")
@@ -600,14 +600,7 @@ whole fabric, and comes back. The wire between them keeps what real ports keep a
 
 def table(header, rows, texts=2):
     """A table in Markdown; the first columns are text."""
-    def line(cells):
-        return "| " + " | ".join(cells) + " |\n"
-    return line(header) + line(["---"] * texts + ["---:"] * (len(header) - texts)) + "".join(
-        line(row) for row in rows)
-
-
-def show(number, digits=None):
-    return "-" if number is None else f"{number:,}" if digits is None else f"{number:,.{digits}f}"
+    return measuring.markdown_table([header, *rows], range(texts), aligned=False)
 
 
 def events_of(name):
@@ -803,8 +796,7 @@ def names_of(known):
 
 
 def parse_args(argv):
-    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/benchmark")
     parser.add_argument("--fabrics", type=names_of(FABRICS), default=["648", "1024"],
                         help=f"with commas between, of {', '.join(FABRICS)} hosts "
                              "(default: 648,1024)")
@@ -857,16 +849,14 @@ def compare(options, data, tell):
 def run_throughput(options, data, tell):
     names = [name for name in throughput.FABRICS if options.throughput in name]
     engines = [engine for engine in throughput.ENGINES if engine in options.engines]
-    with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        for name, engine, found in throughput.run(names, engines, options.limit,
-                                                  pathlib.Path(folder), tell):
+    with pmlab.Folder() as folder:
+        for name, engine, found in throughput.run(names, engines, options.limit, folder, tell):
             data.setdefault(THROUGHPUT, {}).setdefault(name, {})[engine] = found
             write(options.folder, data)
 
 
 def main(argv=None):
-    options, tell = parse_args(argv), demo.Progress()
+    options, tell = parse_args(argv), measuring.Progress()
     data = read(options.folder / "benchmarks.json")
 
     def note(fabric, engine, result):

@@ -12,26 +12,19 @@ Prints the table; exit status 1 if a cable costs more than 1.2 times as much as 
 cheaper of the two engines.
 """
 
-import argparse
 import csv
 import io
-import os
-import pathlib
 import re
-import shutil
 import sys
-import tempfile
 
-import demo
 import fabric_costs
+import measuring
 import pmlab
 import real_fabrics
 import simlab
 
 ENGINES = ("updn", "minhop")
 MOST = 1.2  # times the cheaper engine's Sets
-MARKERS = "<!-- cable-costs: begin -->\n", "<!-- cable-costs: end -->\n"
-HEADER = "| fabric | cable | whatif | updn | minhop |\n| --- | --- | ---: | ---: | ---: |\n"
 
 
 def list_dearest(path, manager, count):
@@ -72,38 +65,29 @@ def measure(real, folder, count, tell):
     rows, dear, title = [], 0, real.title
     for (target, blocks), *sets in zip(dearest, *counts):
         dear += blocks > MOST * min(sets)
-        rows.append(f"| {title} | {fabric_costs.describe(netlist, target)} | "
-                    + " | ".join(f"{number:,}" for number in (blocks, *sets)) + " |\n")
+        rows.append([title, fabric_costs.describe(netlist, target),
+                     *map(measuring.number, (blocks, *sets))])
         title = ""
     return rows, dear
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/cable-costs", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/cable-costs")
     parser.add_argument("--update", action="store_true",
                         help="write the table into docs/fabrics.md")
     parser.add_argument("--cables", type=int, default=20, help="of each fabric (default 20)")
-    parser.add_argument("--only", metavar="TEXT", default="",
-                        help="fabrics with it in their name in the table")
-    args = parser.parse_args()
-    if args.only and args.update:
-        parser.error("--update wants all rows of the table")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-cables-"))
-    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
-    tell, table, too_dear = demo.Progress(), HEADER, 0
-    try:
+    args = measuring.parse_rows(parser)
+    tell, rows, too_dear = measuring.Progress(), [["fabric", "cable", "whatif", *ENGINES]], 0
+    with measuring.folder_of("cable-costs") as folder:
         for real in real_fabrics.ALL:
             if args.only in real.title:
-                rows, dear = measure(real, folder, args.cables, tell)
-                table += "".join(rows)
+                more, dear = measure(real, folder, args.cables, tell)
+                rows += more
                 too_dear += dear
-    except simlab.SimError as error:
-        sys.exit(f"cable-costs: {error}\ncable-costs: FAILED; everything is kept in {folder}")
-    shutil.rmtree(folder, ignore_errors=True)
+    table = measuring.markdown_table(rows, range(2), aligned=False)
     print(table, end="")
     if args.update:
-        fabric_costs.update(fabric_costs.DOCUMENT, table, MARKERS)
+        measuring.update("cable-costs", table)
     if too_dear:
         sys.exit(f"cable-costs: {too_dear} cables cost more than {MOST} times as much as with "
                  "an engine of OpenSM's")

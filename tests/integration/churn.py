@@ -13,21 +13,17 @@ engine's SMPs as a part of each engine's; the repair of the cable by portmajor h
 LFT Sets.
 """
 
-import argparse
 import heapq
-import os
-import pathlib
 import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
 import clients
 import failover
+import measuring
 import pmlab
-import simlab
 import wire
 
 SM, ASKER, CABLE = "h0-1", "h2-1", "leaf5:20"
@@ -120,19 +116,15 @@ def play(netlist, engine, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/churn", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=failover.LEAVES)
+    parser = measuring.make_parser(__doc__, "scripts/churn")
+    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=measuring.LEAVES)
     parser.add_argument("--engines", default="portmajor,updn", help="default: %(default)s")
     parser.add_argument("--seconds", type=float, default=600, help="default: %(default)s")
     parser.add_argument("--every", type=float, default=5, help="seconds (default: %(default)s)")
     parser.add_argument("--down", type=float, default=2, help="seconds (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="portmajor-churn-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        netlist = simlab.Netlist(pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
-                                                failover.LEAVES[options.hosts]))
+    with measuring.director(options.hosts) as netlist:
         first = None
         for engine in options.engines.split(","):
             name, smps, sweeps, longest, sweep, repairs = play(netlist, engine, options)

@@ -18,7 +18,6 @@ one of that OpenSM installed; the installed files then pass the same trials.
 Prints the table; exit status 0 if all is well, else 1.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import datetime
@@ -33,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 
+import measuring
 import simlab
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -68,7 +68,7 @@ class Fault(Exception):
 
 
 def say(text):
-    print(f"== {text}", file=sys.stderr, flush=True)
+    measuring.tell(f"== {text}")
 
 
 def run(argv, log, **kwargs):
@@ -441,9 +441,8 @@ def format_table(results):
     rows = [result.cells() for result in results]
     same = {i for i in range(1, len(HEADER) - 1)
             if len(rows) > 1 and len({row[i] for row in rows}) == 1}
-    lines = [HEADER, ["---"] * len(HEADER), *rows]
-    table = "".join(f"| {' | '.join(cell for i, cell in enumerate(line) if i not in same)} |\n"
-                    for line in lines)
+    lines = [[cell for i, cell in enumerate(line) if i not in same] for line in (HEADER, *rows)]
+    table = measuring.markdown_table(lines, range(len(HEADER)), aligned=False)
     if not same:
         return table
     return ("In all rows: " + "; ".join(f"{HEADER[i]}: {rows[0][i]}" for i in sorted(same))
@@ -465,8 +464,7 @@ def default_cache():
 
 
 def read_arguments():
-    parser = argparse.ArgumentParser(prog="scripts/compatibility", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/compatibility")
     parser.add_argument("suites", nargs="*", metavar="SUITE",
                         help=f"of {', '.join(SUITES)} (default: all, or none with --source)")
     parser.add_argument("--source", action="append", default=[], type=pathlib.Path,

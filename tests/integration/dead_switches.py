@@ -13,7 +13,6 @@ With a seed the switches are drawn, others in each run. The dead switches' own t
 --last-traps each sends one as it dies.
 """
 
-import argparse
 import dataclasses
 import datetime
 import random
@@ -22,6 +21,7 @@ import statistics
 import sys
 import time
 
+import measuring
 import pmlab
 import simlab
 import wire
@@ -147,8 +147,7 @@ def compare(sides, dead, runs, last_traps, tell=lambda text: None, chance=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__)
     parser.add_argument("--dead", type=int, nargs="+", default=list(DEAD), choices=list(DEAD))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--last-traps", action="store_true")

@@ -14,20 +14,15 @@ OpenSM's own engines then get the same fabric and the same events. Exit status 0
 agree and every pair was reached, else 1.
 """
 
-import argparse
 import contextlib
 import dataclasses
-import os
 import pathlib
 import sys
-import tempfile
-import time
 
+import measuring
 import pmlab
 import simlab
-
-LEAVES = {648: 36, 5832: 324, 11664: 648}
-STOCK_ENGINES = ("ftree", "updn", "minhop")
+from measuring import LEAVES, STOCK_ENGINES, number
 
 # The parts that fail: the event's name in the table, simlab's target, and whether it is a host,
 # which must cost nothing. The SM is on h0-1, so its leaf is leaf0.
@@ -96,20 +91,6 @@ def event_name(verb, name):
     return f"{name} {'lost' if verb == 'lose' else 'back'}"
 
 
-class Progress:
-    """Reports the progress on stderr."""
-
-    def __init__(self):
-        self.start = time.monotonic()
-
-    def __call__(self, text):
-        print(f"[{time.monotonic() - self.start:6.1f} s] {text}", file=sys.stderr, flush=True)
-
-
-def number(value):
-    return "-" if value is None else f"{value:,}"
-
-
 class Row:
     """One event: the counts, and their disagreements."""
 
@@ -173,11 +154,7 @@ HEADER = ["event", "wire", "sent", "acked", "restoring", "least", "whatif", "pai
 
 
 def format_table(rows):
-    cells = [HEADER] + [row.cells() for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
-    last = len(HEADER) - 1
-    return "\n".join("  ".join(text.ljust(widths[i]) if i in (0, last) else text.rjust(widths[i])
-                               for i, text in enumerate(line)).rstrip() for line in cells)
+    return measuring.plain_table([HEADER, *(row.cells() for row in rows)], (0, len(HEADER) - 1))
 
 
 def run_portmajor(scene, tell):
@@ -247,20 +224,14 @@ def tidy(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/demo")
     parser.add_argument("hosts", nargs="?", type=int, default=648, choices=sorted(LEAVES),
                         help="size of the fabric (default: 648)")
     parser.add_argument("--no-stock", action="store_true",
                         help="leave OpenSM's own engines out")
     args = parser.parse_args()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-demo-"))
-    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
-    tell = Progress()
-    try:
-        rows = run(args, folder, tell)
-    except simlab.SimError as error:
-        sys.exit(f"demo: {error}\ndemo: FAILED; everything is kept in {folder}")
+    with measuring.folder_of("demo", remove=False) as folder:
+        rows = run(args, folder, measuring.Progress())
     table = format_table(rows)
     (folder / "table.txt").write_text(table + "\n", encoding="ascii")
     print(f"\nLFT Sets per event, {args.hosts:,} hosts ({LEAVES[args.hosts]} leaves), "

@@ -10,23 +10,16 @@ Prints the table; exit status 0 unless portmajor's fullest cable of a level and 
 LIMIT times the flows of that of the best other engine.
 """
 
-import argparse
-import os
-import pathlib
 import re
-import shutil
 import sys
-import tempfile
 
-import demo
-import fabric_costs
+import measuring
 import pmlab
 import real_fabrics
 import simlab
 
 LIMIT = 1.15
-ENGINES = ("portmajor", *demo.STOCK_ENGINES)
-MARKERS = "<!-- fabric-balance: begin -->\n", "<!-- fabric-balance: end -->\n"
+ENGINES = ("portmajor", *measuring.STOCK_ENGINES)
 
 
 def without_aggregation(dump, path):
@@ -68,11 +61,11 @@ def measure(real, folder, tell):
     for at, what in ((1, "whole"), (2, f"{spine} lost")):
         for key in found["portmajor"][at]:
             flows = {engine: found[engine][at][key] for engine in ENGINES}
-            best = min(flows[engine] for engine in demo.STOCK_ENGINES)
+            best = min(flows[engine] for engine in measuring.STOCK_ENGINES)
             ratio = flows["portmajor"] / best
             level, direction = key
             rows.append([real.title, what, f"{level} {direction}",
-                         *(demo.number(flows[engine]) + "*" * found[engine][0]
+                         *(measuring.number(flows[engine]) + "*" * found[engine][0]
                            for engine in ENGINES), f"{ratio:.2f}"])
             if ratio > LIMIT:
                 faults.append(f"{real.title}, {what}, {level} {direction}: {ratio:.2f}")
@@ -80,42 +73,30 @@ def measure(real, folder, tell):
 
 
 def format_table(rows):
-    header = ["fabric", "", "level", *ENGINES, "ratio"]
-    text = 3  # columns
-    lines = [header] + [row if i == 0 or rows[i - 1][:2] != row[:2] else ["", "", *row[2:]]
-                        for i, row in enumerate(rows)]
-    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(header))]
-    lines.insert(1, ["-" * width if i < text else "-" * (width - 1) + ":"
-                     for i, width in enumerate(widths)])
-    return "".join("| " + " | ".join(cell.ljust(width) if i < text else cell.rjust(width)
-                                     for i, (cell, width) in enumerate(zip(line, widths)))
-                   + " |\n" for line in lines)
+    return measuring.markdown_table(
+        [["fabric", "", "level", *ENGINES, "ratio"],
+         *(row if i == 0 or rows[i - 1][:2] != row[:2] else ["", "", *row[2:]]
+           for i, row in enumerate(rows))], range(3))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/fabric-balance", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/fabric-balance")
     parser.add_argument("--update", action="store_true",
                         help="write the table into docs/fabrics.md if no cable is over the limit")
-    parser.add_argument("--only", metavar="TEXT", help="fabrics with it in their name")
-    args = parser.parse_args()
-    if args.only and args.update:
-        parser.error("--update wants all rows of the table")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-balance-"))
-    os.environ.update(SIMLAB_DIR=str(folder))
-    rows, faults, tell = [], [], demo.Progress()
-    for real in real_fabrics.ALL:
-        if not args.only or args.only in real.title:
-            found = measure(real, folder, tell)
-            rows += found[0]
-            faults += found[1]
-    shutil.rmtree(folder, ignore_errors=True)
+    args = measuring.parse_rows(parser)
+    rows, faults, tell = [], [], measuring.Progress()
+    with measuring.folder_of("fabric-balance") as folder:
+        for real in real_fabrics.ALL:
+            if args.only in real.title:
+                found = measure(real, folder, tell)
+                rows += found[0]
+                faults += found[1]
     table = format_table(rows)
     print(table, end="")
     if faults:
         sys.exit("\n".join(faults))
     if args.update:
-        fabric_costs.update(fabric_costs.DOCUMENT, table, MARKERS)
+        measuring.update("fabric-balance", table)
 
 
 if __name__ == "__main__":

@@ -11,28 +11,19 @@ time.
 Prints the table; exit status 0 if all numbers agree, else 1.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import dataclasses
-import os
+import functools
 import pathlib
-import shutil
 import sys
 import tempfile
 
 import demo
+import measuring
 import odd_netlists
 import pmlab
 import real_fabrics
 import simlab
-
-# Most of the time is spent in waiting until OpenSM is idle.
-JOBS = 2
-
-DOCUMENT = pmlab.ROOT / "docs" / "fabrics.md"
-MARKERS = "<!-- fabric-costs: begin -->\n", "<!-- fabric-costs: end -->\n"
-REAL_MARKERS = "<!-- fabric-costs --real: begin -->\n", "<!-- fabric-costs --real: end -->\n"
 
 # A kind of fabric: arguments of `portmajor generate`, a function of odd_netlists or one of
 # real_fabrics, the parts that fail in it, and those that come late (as in demo.Scene). No failed
@@ -85,13 +76,7 @@ def describe(netlist, target):
 
 
 def make_scene(kind, folder):
-    path = folder / "fabric.net"
-    if callable(kind.source):
-        kind.source().write(path)
-    elif isinstance(kind.source, real_fabrics.Real):
-        real_fabrics.write(kind.source, path)
-    else:
-        pmlab.generate(path, *kind.source)
+    path = measuring.write_netlist(kind.source, folder / "fabric.net")
     netlist = simlab.Netlist(path)
     targets = [(describe(netlist, target), target, real_fabrics.is_end(netlist, target))
                for target in kind.targets]
@@ -117,33 +102,21 @@ def measure(folder, tell, kind):
     scene = make_scene(kind, pathlib.Path(tempfile.mkdtemp(dir=folder)))
     netlist = simlab.Netlist(scene.netlist)
     rows = demo.run_portmajor(scene, tell_kind)
-    for engine in demo.STOCK_ENGINES:
+    for engine in measuring.STOCK_ENGINES:
         demo.run_stock(engine, scene, rows, tell_kind)
     run = rows[0].event.runs[-1]
     return Result(kind, len(netlist.switches), len(netlist.hosts),
                   run.full_load // len(netlist.switches), rows)
 
 
-def measure_all(kinds, folder, tell):
-    # Processes: simlab's children end with the thread that started them.
-    with concurrent.futures.ProcessPoolExecutor(JOBS) as pool:
-        futures = [pool.submit(measure, folder, tell, kind) for kind in kinds]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-HEADER = ["fabric", "event", "wire", "restoring", "least", "whatif", *demo.STOCK_ENGINES]
-TEXT_COLUMNS = (HEADER.index("fabric"), HEADER.index("event"))
+HEADER = ["fabric", "event", "wire", "restoring", "least", "whatif", *measuring.STOCK_ENGINES]
 
 
 def describe_fabric(result):
     counts = ((result.switches, "switch", "es"), (result.hosts, "host", "s"),
               (result.blocks, "block", "s"))
     return f"{result.kind.name}: " + ", ".join(
-        f"{demo.number(count)} {noun}{plural if count > 1 else ''}"
+        f"{measuring.number(count)} {noun}{plural if count > 1 else ''}"
         for count, noun, plural in counts)
 
 
@@ -153,10 +126,10 @@ def describe_load(ratio):
 
 def describe_counts(row):
     """A row's cells behind the event: those with loads, in brackets, and the others."""
-    counts = [demo.number(row.event.wire), *row.stock_cells()]
+    counts = [measuring.number(row.event.wire), *row.stock_cells()]
     wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
-                    in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
-    return [wire, demo.number(row.restoring), demo.number(row.event.least),
+                    in zip(counts, ("portmajor", *measuring.STOCK_ENGINES)))
+    return [wire, measuring.number(row.restoring), measuring.number(row.event.least),
             row.predicted_cell(), *stock]
 
 
@@ -192,7 +165,7 @@ def merge_returns(rows):
 def format_table(results):
     """The table in Markdown; a fabric is named in its first row, events that cost nothing are left
     out."""
-    lines = [HEADER, []]
+    lines = [HEADER]
     for result in results:
         about = describe_fabric(result)
         for name, cells in merge_returns((row.name, describe_counts(row)) for row in result.rows):
@@ -200,27 +173,11 @@ def format_table(results):
                 continue
             lines.append([about, name, *cells])
             about = ""
-    widths = [max(len(line[i]) for line in lines if line) for i in range(len(HEADER))]
-    lines[1] = ["-" * width if i in TEXT_COLUMNS else "-" * (width - 1) + ":"
-                for i, width in enumerate(widths)]
-    return "".join("| " + " | ".join(
-        text.ljust(widths[i]) if i in TEXT_COLUMNS else text.rjust(widths[i])
-        for i, text in enumerate(line)) + " |\n" for line in lines)
-
-
-def update(path, table, markers):
-    """Replaces the text between the marker lines."""
-    text = path.read_text(encoding="ascii")
-    before, begin, rest = text.partition(markers[0])
-    _, end, after = rest.partition(markers[1])
-    if not begin or not end:
-        sys.exit(f"fabric-costs: {path} has no marker lines")
-    path.write_text(before + begin + "\n" + table + "\n" + end + after, encoding="ascii")
+    return measuring.markdown_table(lines, range(2))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/fabric-costs", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/fabric-costs")
     parser.add_argument("--update", action="store_true",
                         help="write the table into docs/fabrics.md if all agrees")
     parser.add_argument("--director-324", action="store_true",
@@ -228,28 +185,20 @@ def main():
     parser.add_argument("--real", action="store_true",
                         help="the fabrics of sim-topologies/real in place of all others, for "
                         "the second table: takes fifteen minutes")
-    parser.add_argument("--only", metavar="TEXT",
-                        help="those with it in their name in the table; they are not written there")
-    args = parser.parse_args()
-    if args.only and args.update:
-        parser.error("--update wants all rows of a table")
+    args = measuring.parse_rows(parser)
     kinds = REAL_KINDS if args.real else KINDS + ((DIRECTOR_324,) if args.director_324 else ())
-    kinds = [kind for kind in kinds if not args.only or args.only in kind.name]
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-fabrics-"))
-    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
-    try:
-        results = measure_all(kinds, folder, demo.Progress())
-    except simlab.SimError as error:
-        sys.exit(f"fabric-costs: {error}\nfabric-costs: FAILED; everything is kept in {folder}")
-    table = format_table(results)
-    print(table, end="")
-    faults = [f"{result.kind.name}: {row.name}: {fault}"
-              for result in results for row in result.rows for fault in row.faults]
-    if faults:
-        sys.exit("\n".join(faults + [f"fabric-costs: FAILED; everything is kept in {folder}"]))
-    shutil.rmtree(folder, ignore_errors=True)
+    kinds = [kind for kind in kinds if args.only in kind.name]
+    with measuring.folder_of("fabric-costs") as folder:
+        results = measuring.side_by_side(
+            functools.partial(measure, folder, measuring.Progress()), kinds)
+        table = format_table(results)
+        print(table, end="")
+        faults = [f"{result.kind.name}: {row.name}: {fault}"
+                  for result in results for row in result.rows for fault in row.faults]
+        if faults:
+            sys.exit("\n".join(faults + [f"fabric-costs: FAILED; everything is kept in {folder}"]))
     if args.update:
-        update(DOCUMENT, table, REAL_MARKERS if args.real else MARKERS)
+        measuring.update("fabric-costs --real" if args.real else "fabric-costs", table)
 
 
 if __name__ == "__main__":

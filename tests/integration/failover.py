@@ -38,23 +38,20 @@ counts.
 import argparse
 import contextlib
 import dataclasses
-import os
-import pathlib
 import sys
-import tempfile
 import time
 
+import measuring
 import pmlab
 import queries
 import simlab
 import wire
 import wiretime
 
-LEAVES = {648: 36, 5832: 324, 11664: 648}
 MAX_WIRE_SMPS = 4
 TRIES = 5
 EARLY, LATE = "portmajor", "portmajor, early_repair no"
-ENGINES = ("ftree", "updn", "minhop")
+ENGINES = measuring.STOCK_ENGINES
 LOSSES = {"cable": "leaf5:20", "chassis": "s1-*"}
 SHARES = 0, .1, .4, .75, .95  # of a sweep's SMPs; 0: OpenSM is idle
 LEAVING = "h7-3"
@@ -342,11 +339,8 @@ def format_during(results, timed=False):
         for how in dict.fromkeys(r.how for r in results):
             found = {r.share: r for r in results if (r.how, r.loss) == (how, loss)}
             rows.append([loss, how, *(format_cell(found[share], timed) for share in shares)])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1]),
-                        *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows]
-    note = ["", "* A repair left something to the sweep."]
-    return "\n".join(lines + note * any(r.gave_up for r in results))
+    return (measuring.plain_table(rows, range(2))
+            + "\n\n* A repair left something to the sweep." * any(r.gave_up for r in results))
 
 
 def compare_during(netlist, engines, setting):
@@ -354,8 +348,7 @@ def compare_during(netlist, engines, setting):
     results, polled = [], [] if setting.standby_ms else None
     for how in (EARLY, *engines):
         results += run_during(netlist, how, setting, polled)
-        print(format_during([r for r in results if r.how == how], timed=True), file=sys.stderr,
-              flush=True)
+        measuring.tell(format_during([r for r in results if r.how == how], timed=True))
     print(format_during(results, setting != Setting(shares=setting.shares)))
     if setting.queries:
         print(f"\n{setting.queries} queries outstanding; answered meanwhile: " + ", ".join(
@@ -377,14 +370,11 @@ def format_table(results):
             row += [f"{r.smps:,}{r.marks}", f"{r.floor_s:.3f}", f"{r.wire_s:.3f}",
                     f"{r.cpu_s:.3f}"]
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-             for row in rows]
     marks = {"*": "This engine gave up, and OpenSM went on to minhop.",
              "+": "OpenSM began its discovery anew when more traps came."}
     notes = [f"{mark} {text}" for mark, text in marks.items()
              if any(mark in r.marks for r in results)]
-    return "\n".join(lines + [""] * bool(notes) + notes)
+    return "\n".join([measuring.plain_table(rows, range(1))] + [""] * bool(notes) + notes)
 
 
 def parse_shares(text):
@@ -395,9 +385,8 @@ def parse_shares(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=LEAVES)
+    parser = measuring.make_parser(__doc__)
+    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=measuring.LEAVES)
     parser.add_argument("--engines", default=",".join(ENGINES),
                         help="OpenSM's, with commas between (default: %(default)s)")
     parser.add_argument("--tries", type=int, default=TRIES, help="default: %(default)s")
@@ -420,15 +409,11 @@ def main():
         parser.error("argument --tries: 1 or more")
     setting = Setting(options.paced, options.queries, options.dead,
                       options.standby * POLLING_MS, options.shares)
-    with tempfile.TemporaryDirectory(prefix="portmajor-failover-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        netlist = pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
-                                 LEAVES[options.hosts])
+    with measuring.director(options.hosts) as netlist:
         engines = [e for e in options.engines.split(",") if e]
         if options.during_sweep or setting != Setting():
-            return compare_during(simlab.Netlist(netlist), engines, setting)
-        results = compare(simlab.Netlist(netlist), engines, options.tries,
-                          lambda text: print(text, file=sys.stderr, flush=True))
+            return compare_during(netlist, engines, setting)
+        results = compare(netlist, engines, options.tries, measuring.tell)
     print(f"\nSMPs up to the last LFT Set, and seconds from the first trap until it is\n"
           f"acknowledged, {options.hosts:,} hosts. Computed, not timed: {wiretime.SET_US} us an "
           f"SMP (Nakashima\net al.), {wiretime.HOP_US} us a hop and way (assumed), "

@@ -19,29 +19,18 @@ its own. So lanes protect only programs that query path records.
 Prints the table; exit status 1 if an engine could not be measured, else 0.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import json
-import os
-import pathlib
 import random
-import shutil
 import sys
-import tempfile
 
 import clients
-import fabric_costs
+import measuring
 import odd_netlists
 import pmlab
 import real_fabrics
 import simlab
 
-DOCUMENT = pmlab.ROOT / "docs" / "fabrics.md"
-MARKERS = ("<!-- fallback-engines: begin -->\n", "<!-- fallback-engines: end -->\n")
-LARGE_MARKERS = ("<!-- fallback-engines --large: begin -->\n",
-                 "<!-- fallback-engines --large: end -->\n")
-JOBS = 2
 SEED = 41
 LANES_HOSTS = 100  # a query for each pair
 TIMEOUT_S = 300
@@ -83,16 +72,6 @@ Result = collections.namedtuple("Result", "connected cut loop lanes engine secon
 
 # ------------------------------------------------------------------------ the fabrics
 
-def write_whole(kind, path):
-    if callable(kind.source):
-        kind.source().write(path)
-    elif isinstance(kind.source, real_fabrics.Real):
-        real_fabrics.write(kind.source, path)
-    else:
-        pmlab.generate(path, *kind.source)
-    return path
-
-
 def cables_of(netlist, switch=None):
     """Cables between switches, each by one end: all of them, or those of a switch."""
     return sorted(f"{name}:{port}" for name in netlist.switches
@@ -103,7 +82,7 @@ def cables_of(netlist, switch=None):
 
 def states(kind, folder):
     """(missing parts, netlist) of a kind's rows."""
-    whole = write_whole(kind, folder / "whole.net")
+    whole = measuring.write_netlist(kind.source, folder / "whole.net")
     yield "whole", whole
     netlist = simlab.Netlist(whole)
     cables = cables_of(netlist)
@@ -202,9 +181,13 @@ def describe(result, title):
     return f"{result.cut:,}{used}{loop} ({result.seconds:.1f})"
 
 
-def measure_kind(folder, kind):
+def measure_kind(kind):
     """Rows of the table."""
-    folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    with pmlab.Folder() as folder:
+        return measure_states(kind, folder)
+
+
+def measure_states(kind, folder):
     rows, about, roots = [], kind.name, None
     for state, netlist in states(kind, folder):
         whole = simlab.Netlist(netlist)
@@ -225,44 +208,25 @@ def measure_kind(folder, kind):
 
 
 def format_table(rows):
-    header = ["fabric", "", "pairs", *ENGINES]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    lines = [header, ["-" * width if i < 2 else "-" * (width - 1) + ":"
-                      for i, width in enumerate(widths)], *rows]
-    return "".join("| " + " | ".join(
-        text.ljust(width) if i < 2 else text.rjust(width)
-        for i, (text, width) in enumerate(zip(line, widths))) + " |\n" for line in lines)
+    return measuring.markdown_table([["fabric", "", "pairs", *ENGINES], *rows], range(2))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/fallback-engines", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/fallback-engines")
     parser.add_argument("--update", action="store_true",
                         help="write the table into docs/fabrics.md")
     parser.add_argument("--large", action="store_true",
                         help="real fabrics of 1,247 hosts and more in place of all others, for "
                         "the second table: takes half an hour")
-    parser.add_argument("--only", metavar="TEXT",
-                        help="those with it in their name in the table; they are not written there")
-    args = parser.parse_args()
-    if args.only and args.update:
-        parser.error("--update wants all rows of a table")
-    kinds = [kind for kind in (LARGE_KINDS if args.large else KINDS)
-             if not args.only or args.only in kind.name]
-    folder = tempfile.mkdtemp(prefix="portmajor-engines-")
-    os.environ["SIMLAB_DIR"] = folder
+    args = measuring.parse_rows(parser)
+    kinds = [kind for kind in (LARGE_KINDS if args.large else KINDS) if args.only in kind.name]
     try:
-        # Processes: simlab's children end with the thread that started them.
-        with concurrent.futures.ProcessPoolExecutor(JOBS) as pool:
-            futures = [pool.submit(measure_kind, folder, kind) for kind in kinds]
-            table = format_table([row for future in futures for row in future.result()])
+        table = format_table(sum(measuring.side_by_side(measure_kind, kinds), []))
     except simlab.SimError as error:
         sys.exit(f"fallback-engines: {error}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     print(table, end="")
     if args.update:
-        fabric_costs.update(DOCUMENT, table, LARGE_MARKERS if args.large else MARKERS)
+        measuring.update("fallback-engines --large" if args.large else "fallback-engines", table)
 
 
 if __name__ == "__main__":

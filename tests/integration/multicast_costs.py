@@ -21,16 +21,12 @@ Exit status 1 if a group is not whole after a sweep, or an aim is missed: then -
 table all the same, with a remark.
 """
 
-import argparse
-import os
-import pathlib
 import re
 import sys
-import tempfile
 
 import clients
-import fabric_costs
 import lockwatch
+import measuring
 import mgroups
 import pmlab
 import simlab
@@ -236,7 +232,7 @@ def format_groups(title, ours, theirs, aims):
              (CPU, f"{ours.cpu_ms:.1f}", f"{theirs.cpu_ms:.1f}"))
     rows += [(name, a, "", "", "", b, "", "") for name, a, b in pairs]
     rows = [(f"{name} \\*" if name in aims else name, *cells) for name, *cells in rows]
-    return (layout([(title, *GROUPS_HEADER), *rows], 1)
+    return (measuring.markdown_table([(title, *GROUPS_HEADER), *rows], range(1))
             + "".join(f"\n\\* The aim is missed: {text}.\n" for text in aims.values()))
 
 
@@ -264,59 +260,32 @@ HEADER = ("lost", "routing", "LFT Sets", "last is SMP", "MFT Sets", "last is SMP
 
 def format_table(rows):
     rows = sorted(rows, key=lambda row: ("cable", "switch", "chassis").index(row[0]))
-    return layout([HEADER, *rows], 2)
-
-
-def layout(rows, texts):
-    """A table in Markdown; the first columns are text."""
-    cells = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    rule = ["-" * w if i < texts else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-    return "".join("| " + " | ".join(text.ljust(widths[i]) if i < texts else text.rjust(widths[i])
-                                     for i, text in enumerate(line)) + " |\n"
-                   for line in [cells[0], rule, *cells[1:]])
-
-
-def update(path, mark, table):
-    """Replaces the text between the marker lines."""
-    begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"
-    before, found, rest = path.read_text(encoding="ascii").partition(begin)
-    _, ended, after = rest.partition(end)
-    if not found or not ended:
-        sys.exit(f"multicast-costs: {path} has no marker lines")
-    path.write_text(before + begin + "\n" + table + "\n" + end + after, encoding="ascii")
-
-
-def tell(text):
-    print(text, file=sys.stderr, flush=True)
+    return measuring.markdown_table([HEADER, *rows], range(2))
 
 
 def one_group(netlist, leaves):
     """The first table, and faults."""
     rows, faults = [], []
     for engine in ENGINES:
-        more = run(netlist, leaves, engine, tell)
+        more = run(netlist, leaves, engine, measuring.tell)
         rows += more[0]
         faults += more[1]
     return format_table(rows) + "\n", faults
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/multicast-costs", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/multicast-costs")
     parser.add_argument("--leaves", type=int, default=36, choices=tuple(MARKS),
                         help="of the fabric, 18 hosts each (default: 36)")
     parser.add_argument("--update", action="store_true",
                         help="write the table into docs/fabrics.md if all groups are whole")
     args = parser.parse_args()
     table, faults = "", []
-    with tempfile.TemporaryDirectory(prefix="portmajor-multicast-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        folder = pathlib.Path(folder)
+    with pmlab.Folder() as folder:
         netlist = pmlab.generate(folder / "fabric.net", "director", args.leaves)
         if args.leaves == 36:
             table, faults = one_group(netlist, args.leaves)
-        ours, theirs = (run_groups(folder, args.leaves, engine, tell)
+        ours, theirs = (run_groups(folder, args.leaves, engine, measuring.tell)
                         for engine in ("portmajor", "updn"))
     aims = missed(args.leaves, ours, theirs)
     table += format_groups("101 groups" if args.leaves == 36 else "1,023 groups", ours, theirs,
@@ -324,7 +293,7 @@ def main():
     print(table, end="")
     faults += ours.faults + theirs.faults
     if args.update and not faults:
-        update(fabric_costs.DOCUMENT, MARKS[args.leaves], table)
+        measuring.update(MARKS[args.leaves], table)
     if faults or aims:
         sys.exit("\n".join([*faults[:20], *(f"{name}: the aim is {text}" for name, text in
                                            aims.items()), "multicast-costs: FAILED"]))

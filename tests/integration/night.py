@@ -18,7 +18,6 @@ seconds. Then the row is undone, and the next one begins when nothing is a findi
 in several lanes, each with a fabric of its own, as most of a row's time is waiting.
 """
 
-import argparse
 import collections
 import contextlib
 import multiprocessing
@@ -30,6 +29,7 @@ import sys
 import tempfile
 import time
 
+import measuring
 import night_steps
 import pmlab
 import simlab
@@ -259,8 +259,7 @@ def report(rows, lanes, limit, verbose=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/night", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/night")
     parser.add_argument("row", nargs="*", default=[""], metavar="ROW",
                         help="text of the rows' events (default: all rows)")
     parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="default: %(default)s")

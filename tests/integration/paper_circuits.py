@@ -7,15 +7,14 @@ Exit status 1 if a statement does not hold at all. With --figures, the curves of
 6 to 9 are written as CSV, and as SVG where matplotlib is there.
 """
 
-import argparse
-import csv
+import functools
 import json
 import pathlib
 import sys
 import tempfile
 
+import measuring
 import paper_table
-import pmlab
 from paper_table import FAILS, FITTED, HOLDS, IN_PART, Row, verdict
 
 ALGORITHMS = ("linear", "ring", "recursive-doubling", "binomial")
@@ -37,10 +36,7 @@ FT_BYTES = {"Alltoall": 256 * 256 * 128 * 16 // 16, "Barrier": 0, "Bcast": 12, "
 
 def compute(*args):
     """The output of the command, by algorithm; and its settings."""
-    done = pmlab.run_lab("collective", "--json", *args)
-    if done.returncode:
-        sys.exit(f"portmajor-lab collective: {done.stderr}")
-    found = json.loads(done.stdout)
+    found, _ = paper_table.compute("collective", *args)
     return {one["algorithm"]: one for one in found["algorithms"]}, found["settings"]
 
 
@@ -174,11 +170,9 @@ def play(events, folder, *args):
     """Seconds of a rank's events, by ports (1: naive, 0: ideal)."""
     file = pathlib.Path(folder) / "rank.json"
     file.write_text(json.dumps(events), encoding="ascii")
-    done = pmlab.run_lab("collective", "--json", "-p", 16, "--events", file, *args)
-    if done.returncode:
-        sys.exit(f"portmajor-lab collective: {done.stderr}")
+    found, _ = paper_table.compute("collective", "-p", 16, "--events", file, *args)
     return {0 if way["circuits"] == "ideal" else way["ports"]: way["seconds"]
-            for way in json.loads(done.stdout)["rank"]["rules"]}
+            for way in found["rank"]["rules"]}
 
 
 def rank_of_ft(computing):
@@ -217,32 +211,22 @@ def figures(curves):
 
 
 def write_figures(curves, folder):
-    folder.mkdir(parents=True, exist_ok=True)
     for number, (name, lines) in figures(curves).items():
-        path = folder / f"figure{number}.csv"
-        with open(path, "w", encoding="ascii", newline="") as out:
-            writer = csv.writer(out, lineterminator="\n")
-            writer.writerow(["bytes", *lines])
-            for points in zip(*lines.values()):
-                writer.writerow([points[0][0], *(f"{cost:.9f}" for _, cost in points)])
-        draw_figure(number, name, lines, path.with_suffix(".svg"))
+        rows = [["bytes", *lines],
+                *([points[0][0], *(f"{cost:.9f}" for _, cost in points)]
+                  for points in zip(*lines.values()))]
+        paper_table.write_figure(folder / f"figure{number}.csv", rows,
+                                 functools.partial(draw_figure, number, name, lines))
 
 
-def draw_figure(number, name, lines, path):
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def draw_figure(number, name, lines, pyplot):
     figure, axes = pyplot.subplots()
     for label, points in lines.items():
         axes.plot(*zip(*points), label=label, marker=".")
     axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="seconds",
              title=f"Figure {number}: {name}, 32 processes")
     axes.legend()
-    figure.savefig(path)
-    pyplot.close(figure)
+    return figure
 
 
 def statements():
@@ -255,8 +239,7 @@ def statements():
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/reproduce-paper circuits", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/reproduce-paper circuits")
     parser.add_argument("--figures", type=pathlib.Path, metavar="FOLDER")
     args = parser.parse_args()
     rows, curves = statements()

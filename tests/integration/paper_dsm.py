@@ -7,12 +7,10 @@ Their figures are pictures, and the text has few numbers: fitted numbers are nam
 numbers of our own. Exit status 1 if a statement does not hold.
 """
 
-import argparse
-import json
 import sys
 
+import measuring
 import paper_table
-import pmlab
 from paper_table import FAILS, FITTED, HOLDS, IN_PART, Row, verdict
 
 NODES = (2, 3, 4)
@@ -25,10 +23,7 @@ TIMEOUTS_US = (50000, 80000, 100000, 200000)
 
 def compute(*args, statuses=(0,)):
     """Rows by nodes and way, and bursts; with exit status 1 some node gave up."""
-    done = pmlab.run_lab("dsm", "--json", *args)
-    if done.returncode not in statuses:
-        sys.exit(f"portmajor-lab dsm: {done.stderr}")
-    found = json.loads(done.stdout)
+    found, _ = paper_table.compute("dsm", *args, statuses=statuses)
     return {(row["nodes"], row["transport"]): row for row in found["nodes"]}, found["bursts"]
 
 
@@ -177,8 +172,7 @@ def statements():
 
 
 def main():
-    argparse.ArgumentParser(prog="scripts/reproduce-paper dsm", description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    measuring.make_parser(__doc__, "scripts/reproduce-paper dsm").parse_args()
     fine = paper_table.show("Araki et al.: shared memory in software over InfiniBand",
                             statements())
     sys.exit(0 if fine else 1)

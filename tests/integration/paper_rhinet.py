@@ -9,17 +9,14 @@ status 1 if a verdict differs from that of the comparison by hand (EXPECTED). Wi
 curves of figures 5 to 7 are written as CSV, and as SVG where matplotlib is there.
 """
 
-import argparse
-import csv
 import functools
-import json
 import math
 import pathlib
 import statistics
 import sys
 
+import measuring
 import paper_table
-import pmlab
 from paper_table import FAILS, HOLDS, IN_PART, Row, verdict
 
 UNKNOWN = "cannot be told"
@@ -53,10 +50,8 @@ class Bench:
     @functools.lru_cache(maxsize=None)
     def run(self, *args):
         """The points of the command, and its exit status."""
-        done = pmlab.run_lab("traffic", "--engine", "flit", "--json", *args)
-        if done.returncode not in (0, 1):
-            sys.exit(f"portmajor-lab traffic: {done.stderr}")
-        return json.loads(done.stdout)["points"], done.returncode
+        found, status = paper_table.compute("traffic", "--engine", "flit", *args, statuses=(0, 1))
+        return found["points"], status
 
     def points(self, *args):
         return self.run(*self.cycles, *args)[0]
@@ -299,25 +294,16 @@ def curves(bench):
 
 
 def write_figures(bench, folder):
-    folder.mkdir(parents=True, exist_ok=True)
     for number, lines in curves(bench).items():
-        path = folder / f"figure{number}.csv"
-        with open(path, "w", encoding="ascii", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["flow", "length", "load", "accepted", "latency"])
-            for (flow, length), points in lines.items():
-                writer.writerows([flow, length, f"{load:.2f}", f"{accepted:.5f}",
-                                  f"{latency:.1f}"] for load, accepted, latency in points)
-        draw_figure(number, lines, path.with_suffix(".svg"))
+        rows = [["flow", "length", "load", "accepted", "latency"],
+                *([flow, length, f"{load:.2f}", f"{accepted:.5f}", f"{latency:.1f}"]
+                  for (flow, length), points in lines.items()
+                  for load, accepted, latency in points)]
+        paper_table.write_figure(folder / f"figure{number}.csv", rows,
+                                 functools.partial(draw_figure, number, lines))
 
 
-def draw_figure(number, lines, path):
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def draw_figure(number, lines, pyplot):
     figure, parts = pyplot.subplots(2, sharex=True, figsize=(6, 9))
     for (flow, length), points in lines.items():
         parts[FLOWS.index(flow) == 0].plot([p[1] for p in points], [p[2] for p in points],
@@ -327,8 +313,7 @@ def draw_figure(number, lines, path):
         part.legend()
     parts[1].set(xlabel="accepted, flits a node and cycle")
     figure.suptitle(f"Figure {number}: {FIGURES[number][0]}")
-    figure.savefig(path)
-    pyplot.close(figure)
+    return figure
 
 
 def statement_11(bench):
@@ -491,8 +476,7 @@ def statements(bench):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/reproduce-paper rhinet", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/reproduce-paper rhinet")
     parser.add_argument("--quick", action="store_true",
                         help="fewer cycles, seeds and curves: about a minute")
     parser.add_argument("--figures", type=pathlib.Path, metavar="FOLDER")

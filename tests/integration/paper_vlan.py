@@ -9,13 +9,12 @@ joined by n cables; ours are two leaves below n top switches, as in their figure
 a statement does not hold; statements that cannot be measured here are listed with the reason.
 """
 
-import argparse
 import importlib
-import json
 import shutil
 import sys
 import tempfile
 
+import measuring
 import paper_table
 import pmlab
 from paper_table import Row, verdict
@@ -44,10 +43,7 @@ class Bench:
         """{(kind, VLANs): network} of a fabric; the bandwidth of each, in links of hosts."""
         netlist = pmlab.generate(f"{self.folder}/{leaves}-{tops}-{hosts}.net", "two-level",
                                  leaves, tops, hosts, 1)
-        done = pmlab.run_lab("traffic", "--engine", "share", "--json", *args, netlist)
-        if done.returncode:
-            sys.exit(f"portmajor-lab traffic: {done.stderr}")
-        found = json.loads(done.stdout)
+        found, _ = paper_table.compute("traffic", "--engine", "share", *args, netlist)
         return {(one["kind"], one["vlans"]): one for one in found["networks"]}, found["flows"]
 
 
@@ -136,7 +132,7 @@ def measured(bench):
                 for number, what in (("l1", "Table 2"), ("l2", "Figure 6"))], []
 
     def tell(text):
-        print(f"== {text}", file=sys.stderr, flush=True)
+        measuring.tell(f"== {text}")
 
     rows, found = [], []
     for number, what, measure, judge in (
@@ -159,8 +155,7 @@ def statements(bench):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/reproduce-paper vlan", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/reproduce-paper vlan")
     parser.add_argument("--quick", action="store_true", help="measure nothing, only compute")
     quick = parser.parse_args().quick
     with Bench() as bench:

@@ -33,7 +33,6 @@ times. The try with the fewest discoveries counts, of several that with the fewe
 then SMPs.
 """
 
-import argparse
 import collections
 import dataclasses
 import fnmatch
@@ -43,6 +42,7 @@ import re
 import sys
 import time
 
+import measuring
 import pmlab
 import simlab
 import smps
@@ -363,8 +363,7 @@ def write(recording, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="record-sets", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "record-sets")
     parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)
     parser.add_argument("--engine", required=True, metavar="ENGINE", choices=ENGINES,
                         help=f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}")

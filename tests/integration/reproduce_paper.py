@@ -15,16 +15,11 @@ Exit status 0 if `to ends` is what the paper has (29,484 and 1,944 for 5,832 hos
 117,936 and 7,128 for 11,664), else 1.
 """
 
-import argparse
-import os
-import pathlib
-import shutil
 import sys
-import tempfile
 
-import demo
+import measuring
 import pmlab
-import simlab
+from measuring import number
 
 ORDERS = ("leaf-major", "port-major", "grouped")
 
@@ -84,9 +79,6 @@ def measure(hosts, order, netlist, tell):
 
 
 def format_results(results):
-    def number(value):
-        return "-" if value is None else f"{value:,}"
-
     head = ["hosts", "lid_order", "paper all", "ours all", "paper to ends", "ours to ends",
             "least", "verdict"]
     lines = [head]
@@ -95,42 +87,30 @@ def format_results(results):
         lines.append([number(r.hosts), r.order, number(paper[0]), number(r.wire),
                       number(paper[1]), number(r.ends), number(r.least),
                       "; ".join(r.faults) or "ok"])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    return "\n".join("  ".join(text.ljust(widths[i]) if i in (1, 7) else text.rjust(widths[i])
-                               for i, text in enumerate(line)).rstrip() for line in lines)
+    return measuring.plain_table(lines, (1, 7))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/reproduce-paper", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.make_parser(__doc__, "scripts/reproduce-paper")
     parser.add_argument("hosts", nargs="*", type=int, metavar="5832|11664",
                         help="sizes of the fabric (default: both)")
     args = parser.parse_args()
     sizes = args.hosts or sorted(PAPER)
     if not set(sizes) <= set(PAPER):
         parser.error("sizes are 5832 and 11664")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-paper-"))
-    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
-    tell = demo.Progress()
-    results = []
-    try:
+    tell, results = measuring.Progress(), []
+    with measuring.folder_of("reproduce-paper") as folder:
         for hosts in sizes:
             netlist = pmlab.generate(folder / f"director-{hosts}.net", "director",
-                                     demo.LEAVES[hosts])
+                                     measuring.LEAVES[hosts])
             for order in ORDERS:
                 results.append(measure(hosts, order, netlist, tell))
-    except simlab.SimError as error:
-        sys.exit(f"reproduce-paper: {error}\nreproduce-paper: FAILED; everything is kept "
-                 f"in {folder}")
-    print("\nOne spine chassis of 18 lost: LFT Sets\n")
-    print(format_results(results))
-    fine = not any(r.faults for r in results)
-    if fine:
-        shutil.rmtree(folder, ignore_errors=True)
-        print("\nAll agrees.")
-    else:
-        print(f"\nFAILED; everything is kept in {folder}")
-    sys.exit(0 if fine else 1)
+        print("\nOne spine chassis of 18 lost: LFT Sets\n")
+        print(format_results(results))
+        if any(r.faults for r in results):
+            print(f"\nFAILED; everything is kept in {folder}")
+            sys.exit(1)
+    print("\nAll agrees.")
 
 
 if __name__ == "__main__":

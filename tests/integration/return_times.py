@@ -19,16 +19,12 @@ that wire, which is full then. The plugin's SMPs are counted; the time is that o
 between. The last column has the longest time as a part of that in an idle fabric.
 """
 
-import argparse
 import dataclasses
-import os
-import pathlib
 import re
-import sys
-import tempfile
 import time
 
 import failover
+import measuring
 import pmlab
 import simlab
 import smps
@@ -135,8 +131,8 @@ def run(netlist, engine, returns, shares):
             for number, share in enumerate((0, *shares)):
                 results.append(come_back(osm, part, other(target, number), how, share, length))
                 one = results[-1]
-                print(f"{engine}: {part} {how} {failover.title(share)}: {one.active:,} SMPs, "
-                      f"{one.active_s:.4f} s", file=sys.stderr, flush=True)
+                measuring.tell(f"{engine}: {part} {how} {failover.title(share)}: "
+                               f"{one.active:,} SMPs, {one.active_s:.4f} s")
         return results
 
 
@@ -149,9 +145,7 @@ def format_during(results):
         longest = max(found[s].active_s for s in shares if s) / found[0].active_s
         rows.append([part, how, *(f"{found[s].active:,} {found[s].active_s:.4f} s" for s in shares),
                      f"{longest:.2f}"])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(row[:2], widths)),
-                                *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows)
+    return measuring.plain_table(rows, range(2))
 
 
 def format_table(results):
@@ -163,15 +157,12 @@ def format_table(results):
         part = "" if r.engine == results[0].engine else f"1/{r.active / ours:,.0f}"
         rows.append([r.part, r.how, r.engine, f"{r.active:,}", f"{r.active_s:.4f}",
                      f"{r.last:,}", f"{r.last_s:.4f}", part])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(row[:3], widths)),
-                                *map(str.rjust, row[3:], widths[3:])]).rstrip() for row in rows)
+    return measuring.plain_table(rows, range(3))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/return-times", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=failover.LEAVES)
+    parser = measuring.make_parser(__doc__, "scripts/return-times")
+    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=measuring.LEAVES)
     parser.add_argument("--engines", default=",".join(ENGINES),
                         help="with commas between (default: %(default)s)")
     parser.add_argument("--only", metavar="TEXT", default="",
@@ -180,17 +171,14 @@ def main():
                         help="of a sweep; the first engine alone")
     options = parser.parse_args()
     returns = [one for one in RETURNS if options.only in f"{one[0]} {one[2]}"]
-    with tempfile.TemporaryDirectory(prefix="portmajor-returns-",
-                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
-        netlist = simlab.Netlist(pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
-                                                failover.LEAVES[options.hosts]))
+    with measuring.director(options.hosts) as netlist:
         results = []
         if options.at:
             print(format_during(run(netlist, options.engines.split(",")[0], returns, options.at)))
             return
         for engine in options.engines.split(","):
             results += run(netlist, engine, returns, ())
-            print(format_table(results), file=sys.stderr, flush=True)
+            measuring.tell(format_table(results))
     results.sort(key=lambda r: returns.index(next(one for one in returns
                                                   if (one[0], one[2]) == (r.part, r.how))))
     print(format_table(results))

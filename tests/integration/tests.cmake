@@ -68,7 +68,7 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide install names operator
+foreach(name bad_input cli compatibility docs exports guid_files guide install measuring names operator
 		preflight readers status table whatif)
 	add_lab_test(${name})
 endforeach()
