@@ -3,6 +3,7 @@
 # Shared by the scripts beside it, which source it: `. "$(dirname "$0")/lib.sh"`.
 # Leaves the shell in the top folder of the project, with errors fatal.
 set -eu
+caller=$PWD
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin	# opensm, for users but root
 
@@ -96,6 +97,22 @@ unpack() {
 download() (
 	cd "$1" && shift && apt-get download -q "$@" </dev/null
 )
+
+# run PROGRAM [ARGUMENT]...: runs a program of tests/integration in the caller's folder, with what
+# it needs installed and built, unless it is only to print its help.
+run() {
+	program=$PWD/tests/integration/$1
+	shift
+	case " $* " in
+	*" -h "* | *" --help "*) ;;
+	*)
+		install_packages ${packages:+"$packages"}
+		build_release
+		;;
+	esac
+	cd "$caller"
+	exec python3 "$program" "$@" </dev/null
+}
 
 # Builds the release preset in build/release; of two calls at once the second one waits.
 build_release() {
