@@ -46,7 +46,6 @@ import measuring
 import pmlab
 import return_times
 import simlab
-import stock_baseline
 import throughput
 import wire
 import wiretime
@@ -103,6 +102,11 @@ COMMAND, REPORT = pmlab.BUILD / "portmajor", pmlab.ROOT / "scripts" / "portmajor
 
 # ------------------------------------------------------------------- the machine
 
+def opensm_version():
+    out = subprocess.run(["opensm", "--version"], capture_output=True, text=True, check=False)
+    return re.search(r"OpenSM \S+", out.stdout).group()
+
+
 def machine():
     """The place and the conditions of the measurement."""
     cpu = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
@@ -114,7 +118,7 @@ def machine():
             "machine": f"{os.cpu_count()} x {cpu[1] if cpu else os.uname().machine}, "
                        f"{memory / 2**20:.0f} GiB",
             "versions": f"{pmlab.run_cli('-V').stdout.strip()}, "
-                        f"{stock_baseline.opensm_version()}, ibsim {ibsim or 'unknown'}"}
+                        f"{opensm_version()}, ibsim {ibsim or 'unknown'}"}
 
 
 # ------------------------------------------------------------------------- loads
@@ -207,7 +211,7 @@ def figures(records, log, counted, engine):
     sets = wiretime.lft_answers(stamps)
     up = up_ns(log)
     done = [s for s in stamps if s.record.ns <= up]
-    return {"lft_sets": counted["lft_sets"] - counted.get("lft_again", 0),
+    return {"lft_sets": counted["lft_sets"] - counted["lft_again"],
             "smps": counted["smps"], "last_lft_smp": counted["last_lft_smp"],
             "floor_s": round(failover.floor_s(stamps), 4) if sets else None,
             "last_lft_s": round(sets[-1].seconds, 4) if sets else None,
@@ -261,7 +265,8 @@ def lose(osm, target, tries, limit, folder):
 def first_load(osm, limit):
     """Of a start: the figures until it has settled."""
     osm.settle(timeout=limit)
-    return figures(osm.wire.records(), osm.log(), stock_baseline.bring_up(osm), osm.engine)
+    counted = {**osm.delta(osm.start_mark), "lft_again": 0, "engines": osm.engines_used()}
+    return figures(osm.wire.records(), osm.log(), counted, osm.engine)
 
 
 def open_traced(fabric, engine, folder, **kwargs):
