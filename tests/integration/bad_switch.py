@@ -21,6 +21,7 @@ import struct
 import sys
 import time
 
+import failover
 import pmlab
 import simlab
 import wire
@@ -223,12 +224,8 @@ class Attempt:
         self.fabric.__exit__(*exc)
 
     def start(self, **kwargs):
-        if self.engine == "portmajor":
-            config = self.folder / "portmajor.conf"
-            config.write_text("flap_limit 0\n")
-            self.osm = pmlab.open_sm(self.fabric, "portmajor", config, wire=self.wire, **kwargs)
-        else:
-            self.osm = simlab.OpenSM(self.fabric, self.engine, wire=self.wire, **kwargs)
+        self.osm = failover.open_sm(self.fabric, self.engine, self.wire, self.folder, host=None,
+                                    **kwargs)
         self.osm.__enter__()
         return self.wait(self.osm.start_mark)
 

@@ -197,12 +197,7 @@ def computing_ms(records):
 
 def up_ns(log):
     """The time of the last "SUBNET UP" in the log, by the monotonic clock."""
-    lines = re.findall(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) .*-> SUBNET UP", log, re.M)
-    hour, minute, second, us = map(int, lines[-1])
-    then = ((hour * 60 + minute) * 60 + second) + us / 1e6
-    now = datetime.datetime.now()
-    now_s = (now.hour * 60 + now.minute) * 60 + now.second + now.microsecond / 1e6
-    return time.monotonic_ns() - (now_s - then) % 86400 * 1e9
+    return time.monotonic_ns() - (time.time() - pmlab.logged_at(log, "SUBNET UP")[-1]) * 1e9
 
 
 def figures(records, log, counted, engine):
@@ -332,7 +327,7 @@ class Engine:
             self._note(RESTART, first_load(osm, self.limit))
             self._begin(TAKEOVER)
             with failover.open_sm(fabric, self.engine, wire.Wire(trace=True), own,
-                                  host=failover.STANDBY, priority=0) as standby:
+                                  host=failover.STANDBY, conf={"sm_priority": 0}) as standby:
                 standby.wait_log("Entering STANDBY state", timeout=self.limit)
                 osm.wait_answered()
                 taken = measured(standby, lambda: fabric.kill_client(osm.process), self.limit)

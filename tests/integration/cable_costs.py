@@ -43,14 +43,12 @@ def count_sets(path, engine, targets, tell):
     with pmlab.Fabric(path) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
         for target in targets:
-            result = simlab.measure(fabric, osm, lambda t=target: fabric.lose(t),
-                                    timeout=pmlab.TIMEOUT_S)
+            result = pmlab.lose(osm, target)
             if set(result["engines"]) - {engine}:
                 raise simlab.SimError(f"{engine} gave up: {result['engines']}")
             sets.append(result["lft_sets"])
             tell(f"{engine}: {target}: {sets[-1]:,}")
-            simlab.measure(fabric, osm, lambda t=target: fabric.back(t),
-                           timeout=pmlab.TIMEOUT_S)
+            pmlab.back(osm, target)
     return sets
 
 

@@ -14,13 +14,13 @@ With a seed the switches are drawn, others in each run. The dead switches' own t
 """
 
 import dataclasses
-import datetime
 import random
 import re
 import statistics
 import sys
 import time
 
+import failover
 import measuring
 import pmlab
 import simlab
@@ -58,26 +58,17 @@ class Side(pmlab.Started):
 
     def _start(self):
         folder = self.enter_context(pmlab.Folder())
-        config = folder / "portmajor.conf"
-        config.write_text(f"flap_limit 0\nearly_repair {'yes' if self.early else 'no'}\n")
         self.fabric = self.enter_context(pmlab.Fabric(self.netlist))
         self.wire = wire.Wire(self.fabric, trace=True)
-        self.osm = self.enter_context(pmlab.open_sm(self.fabric, config=config, host=HOST,
-                                                    wire=self.wire, sweep_interval=10))
+        self.osm = self.enter_context(failover.open_sm(
+            self.fabric, failover.EARLY if self.early else failover.LATE, self.wire, folder,
+            host=HOST, sweep_interval=10))
         self.dump_path = folder / "dump"
         self.osm.settle(timeout=pmlab.TIMEOUT_S)
 
     def dump(self):
         self.fabric.dump(self.dump_path)
         return pmlab.Dump(self.dump_path)
-
-    def _up_times(self, log):
-        """Monotonic times of SUBNET UP; the log has local times to the microsecond."""
-        offset = time.time() - time.monotonic()
-        year = datetime.datetime.now().year
-        for m in re.finditer(r"^(\w+ +\d+ [\d:]+) (\d+) \[\w+\] \w+ -> SUBNET UP", log, re.M):
-            at = datetime.datetime.strptime(f"{year} {m[1]}", "%Y %b %d %H:%M:%S")
-            yield at.timestamp() + int(m[2]) / 1e6 - offset
 
     def lose(self, targets, last_traps):
         osm = self.osm
@@ -90,7 +81,7 @@ class Side(pmlab.Started):
             self.wire.drop("trap", node=name)
         self.wire.records()
         mark = osm.mark()
-        start = time.monotonic()
+        start, started = time.monotonic(), time.time()
         self.wire.hold("trap", times=1)  # until all are dead
         for target in targets:
             self.fabric.lose(target)
@@ -105,7 +96,8 @@ class Side(pmlab.Started):
         reach = wiretime.Reach(self.fabric, before, guids)
         pair_s, left = wiretime.pair_seconds(reach, wiretime.lft_answers(stamps))
         repairs = pmlab.Repair.find(log)
-        death = Death(max(self._up_times(log)) - start, pair_s, left, osm.delta(mark)["smps"],
+        death = Death(max(pmlab.logged_at(log, "SUBNET UP")) - started, pair_s, left,
+                      osm.delta(mark)["smps"],
                       len(re.findall("Errors during init", log, re.I)),
                       *[sum(getattr(r, field) for r in repairs) for field in
                         ("gave_up", "unanswered", "links_down", "sent")],

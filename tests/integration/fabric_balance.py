@@ -46,7 +46,7 @@ def run_engine(netlist, engine, spine, folder):
     with pmlab.Fabric(netlist) as fabric, start(fabric, engine=engine) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
         whole = find_fullest(netlist, fabric, folder)
-        simlab.measure(fabric, osm, lambda: fabric.lose(spine), timeout=pmlab.TIMEOUT_S)
+        pmlab.lose(osm, spine)
         lost = find_fullest(netlist, fabric, folder)
         return bool(set(osm.engines_used()) - {engine}), whole, lost
 

@@ -79,10 +79,9 @@ class Failover:
     marks = property(lambda self: "*" * self.gave_up + "+" * (self.discoveries > 1))
 
 
-def open_sm(fabric, how, trace, folder, host="h0-1", priority=None, **kwargs):
+def open_sm(fabric, how, trace, folder, host="h0-1", conf=None, **kwargs):
     """An OpenSM that routes this way, on that wire; kwargs of simlab.OpenSM."""
-    conf = {"max_wire_smps": MAX_WIRE_SMPS,
-            **({} if priority is None else {"sm_priority": priority})}
+    conf = {"max_wire_smps": MAX_WIRE_SMPS, **(conf or {})}
     if how not in (EARLY, LATE):
         return simlab.OpenSM(fabric, engine=how, host=host, conf=conf, wire=trace, **kwargs)
     config = folder / "portmajor.conf"
@@ -108,7 +107,7 @@ def lose(osm, how, loss):
     lost = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
     records = trace.records()
     alone, used = (wiretime.virtual(records, cpu) for cpu in (False, True))
-    simlab.measure(fabric, osm, lambda: fabric.back(target), timeout=pmlab.TIMEOUT_S)
+    pmlab.back(osm, target)
     return Failover(how, loss, lost["last_lft_smp"], floor_s(alone),
                     wiretime.lft_answers(alone)[-1].seconds,
                     wiretime.lft_answers(used)[-1].seconds, lost["discoveries"],

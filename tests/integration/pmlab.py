@@ -11,6 +11,7 @@ Binaries come from $PORTMAJOR_BUILD (default: build/release).
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import json
 import os
@@ -19,7 +20,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PORTMAJOR_BUILD", ROOT / "build" / "release")).resolve()
@@ -246,15 +246,19 @@ class Return:
                    (map(int, m.groups()) for m in cls._FOLLOW.finditer(text))])
 
 
+def logged_at(log, pattern):
+    """The times (s, time of day) of the lines of OpenSM's log with messages like the pattern."""
+    year = datetime.datetime.now().year
+    return [datetime.datetime.strptime(f"{year} {m[1]}", "%Y %b %d %H:%M:%S").timestamp()
+            + int(m[2]) / 1e6
+            for m in re.finditer(rf"^(\w+ +\d+ [\d:]+) (\d+) \[\w+\] \w+ -> {pattern}", log, re.M)]
+
+
 def trap_gap_ms(log, done_at):
     """The longest time without a trap until ibsim was done (s, time of day)."""
-    times = [((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 1e3 + int(m[4]) / 1e3
-             for m in re.finditer(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) \[\w+\] \w+ -> "
-                                  r"log_trap_info: .* num:128 ", log, re.M)]
-    end = time.localtime(done_at)
-    end = ((end.tm_hour * 60 + end.tm_min) * 60 + end.tm_sec + done_at % 1) * 1e3
-    times = sorted(times + [end] * bool(times))
-    return max((after - before for before, after in zip(times, times[1:])), default=0.0)
+    times = logged_at(log, "log_trap_info: .* num:128 ")
+    times = sorted(times + [done_at] * bool(times))
+    return max(((after - before) * 1e3 for before, after in zip(times, times[1:])), default=0.0)
 
 
 @dataclasses.dataclass
@@ -387,6 +391,16 @@ def open_sm(fabric, engine="portmajor", config=None, conf=None, env=None, **kwar
     return simlab.OpenSM(fabric, engine=engine, conf=plugin_options(config, **(conf or {})),
                          plugin_dir=BUILD, preload=libraries,
                          env={**sanitizer_env(), **(env or {})}, **kwargs)
+
+
+def lose(osm, *targets, timeout=TIMEOUT_S):
+    """Takes parts out of OpenSM's fabric; see simlab.measure."""
+    return simlab.measure(osm.fabric, osm, lambda: sum(map(osm.fabric.lose, targets)), timeout)
+
+
+def back(osm, *targets, timeout=TIMEOUT_S):
+    """Puts them back."""
+    return simlab.measure(osm.fabric, osm, lambda: sum(map(osm.fabric.back, targets)), timeout)
 
 
 class Started(contextlib.ExitStack):

@@ -42,18 +42,19 @@ import re
 import sys
 import time
 
+import failover
 import measuring
 import pmlab
 import simlab
 import smps
 import wire
 import wiretime
+from failover import MAX_WIRE_SMPS
 
 BLOCK = 64
 # OpenSM takes minhop for a name that it does not know.
 ENGINES = ("portmajor", "ftree", "updn", "minhop", "dnup", "lash", "dor", "torus-2QoS", "nue",
            "sssp", "dfsssp")
-MAX_WIRE_SMPS = 4
 NEVER = "-"
 DOWN_S = {"flap": 0.2, "rebooted": 2}  # by the wire's time
 
@@ -271,15 +272,6 @@ def find_down(fabric):
             for link in fabric.down()]
 
 
-def open_sm(fabric, engine, host, trace, folder):
-    conf = {"max_wire_smps": MAX_WIRE_SMPS}
-    if engine != "portmajor":
-        return simlab.OpenSM(fabric, engine=engine, host=host, conf=conf, wire=trace)
-    config = folder / "portmajor.conf"
-    config.write_text("flap_limit 0\n")  # the same parts fail again and again
-    return pmlab.open_sm(fabric, config=config, host=host, conf=conf, wire=trace)
-
-
 def lost_cables(down, dump):
     """(GUID of a switch, port) of each."""
     return sorted((dump.guids[name], port) for (name, port), _ in down)
@@ -347,12 +339,11 @@ def record(netlist, engine, targets, host=None, tries=5, cpu=False, how=None):
     """Brings the fabric up, has the parts fail, and returns the Recording that counts."""
     trace, found = wire.Wire(trace=True), []
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
-            open_sm(fabric, engine, host, trace, folder) as osm:
+            failover.open_sm(fabric, engine, trace, folder, host) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
         while len(found) < tries and not (found and is_whole(found[-1], how)):
             if found and not how:
-                simlab.measure(fabric, osm, lambda: sum(map(fabric.back, targets)),
-                               timeout=pmlab.TIMEOUT_S)
+                pmlab.back(osm, *targets)
             found.append(lose(osm, targets, folder, cpu, how))
     return min(found, key=lambda r: (not is_whole(r, how), r.discoveries, r.late, r.smps))
 

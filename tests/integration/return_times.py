@@ -93,7 +93,7 @@ def go_into_sweep(osm, smps_due):
 def come_back(osm, part, target, how, share=0, length=0):
     fabric, trace = osm.fabric, osm.wire
     if how != "flap":
-        simlab.measure(fabric, osm, lambda: fabric.lose(target), timeout=pmlab.TIMEOUT_S)
+        pmlab.lose(osm, target)
     if how == "rebooted":
         for name in fabric.netlist.match(target):
             fabric.clear(name)

@@ -7,6 +7,7 @@ The number of LFT Sets of a repair until all hosts have their paths again: whati
 import types
 import unittest
 
+import failover
 import labtest
 import pmlab
 import real_fabrics
@@ -48,8 +49,7 @@ class Restoring(labtest.Folders):
             found = record_sets.lose(osm, [target], self.folder, False)
             repairs = pmlab.Repair.find(osm.log(start))
             down = osm.fabric.down()
-            simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(target),
-                           timeout=pmlab.TIMEOUT_S)
+            pmlab.back(osm, target)
             if len(repairs) == 1 and repairs[0].rounds == 1 and not found.late:
                 return found, repairs[0], down
         self.skipTest(f"{target}: traps or answers were late each time")
@@ -57,8 +57,8 @@ class Restoring(labtest.Folders):
     def check(self, path, *targets):
         """Returns {target: (Sets, those until all have paths)}."""
         costs = {}
-        with pmlab.Fabric(simlab.Netlist(path)) as fabric, record_sets.open_sm(
-                fabric, "portmajor", None, wire.Wire(trace=True), self.folder) as osm:
+        with pmlab.Fabric(simlab.Netlist(path)) as fabric, failover.open_sm(
+                fabric, "portmajor", wire.Wire(trace=True), self.folder, None) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)
             for target in targets:
                 with self.subTest(target):

@@ -11,6 +11,7 @@ import collections
 import datetime
 import json
 
+import failover
 import pmlab
 import record_sets
 import simlab
@@ -91,10 +92,10 @@ def fail_once(osm, engine, targets, limit, folder):
     """Takes these parts out, judges the repair and brings them back: its row, and that before."""
     fabric = osm.fabric
     before = read_tables(fabric, folder / "before")
-    counted = simlab.measure(fabric, osm, lambda: sum(map(fabric.lose, targets)), timeout=limit)
+    counted = pmlab.lose(osm, *targets, timeout=limit)
     after = read_tables(fabric, folder / "after")
     found = judge(fabric, engine, before, after, folder)
-    simlab.measure(fabric, osm, lambda: sum(map(fabric.back, targets)), timeout=limit)
+    pmlab.back(osm, *targets, timeout=limit)
     return {"lft_sets": counted["lft_sets"] - counted["lft_again"],
             "gave_up": set(counted["engines"]) != {engine}, **found["after"]}, found["before"]
 
@@ -103,7 +104,7 @@ def run_engine(netlist, kind, engine, limit, tell):
     """The results: `before`, and `failures`, {failure: its row}; unfinished ones are left out."""
     rows, before = {}, None
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
-            record_sets.open_sm(fabric, engine, SM_HOST, None, folder) as osm:
+            failover.open_sm(fabric, engine, None, folder, SM_HOST) as osm:
         try:
             osm.settle(timeout=limit)
             for failure, targets in kind.failures.items():
