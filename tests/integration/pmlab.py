@@ -17,15 +17,14 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PORTMAJOR_BUILD", ROOT / "build" / "release")).resolve()
 os.environ.setdefault("MADCOUNT_LIB", str(BUILD / "libmadcount.so"))
 
 import simlab  # noqa: E402  (it reads MADCOUNT_LIB)
+from simlab import Folder  # noqa: E402
 
 CLI = BUILD / "portmajor"
 LAB = BUILD / "portmajor-lab"
@@ -349,19 +348,6 @@ class Fabric(simlab.Fabric):
     def _send(self, commands):
         super()._send([line for command in commands for line in [command]
                        + ["#"] * (self.READS if command.startswith("ReLink") else 0)])
-
-
-class Folder:
-    """A temporary folder below $SIMLAB_DIR or /tmp; kept if $SIMLAB_KEEP is set."""
-
-    def __enter__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="pmlab-",
-                                                  dir=os.environ.get("SIMLAB_DIR")))
-        return self.path
-
-    def __exit__(self, *exc):
-        if not os.environ.get("SIMLAB_KEEP"):
-            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def plugin_options(config=None, **conf):

@@ -150,12 +150,18 @@ def find_madcount():
     raise SimError("libmadcount.so not found; set MADCOUNT_LIB")
 
 
-class _LabFolder:
+class Folder:
     """A temporary folder below $SIMLAB_DIR or /tmp; kept if $SIMLAB_KEEP is set."""
 
-    def __init__(self, prefix):
+    def __init__(self, prefix="simlab-"):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix=prefix,
                                                   dir=os.environ.get("SIMLAB_DIR")))
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *exc):
+        self.remove()
 
     def remove(self):
         if not os.environ.get("SIMLAB_KEEP"):
@@ -232,7 +238,7 @@ class _Process:
     PREFIX = "simlab-"  # of the folder's name
 
     def __enter__(self):
-        self._folder = _LabFolder(self.PREFIX)
+        self._folder = Folder(self.PREFIX)
         self.path = self._folder.path
         try:
             self._start()
