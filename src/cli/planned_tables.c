@@ -50,7 +50,7 @@ uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p)
 
 	while (sw + 1 < tree->num_switches &&
 	       (tree->component[sw] != tree->planes[p].component ||
-		tree->rank[sw] != tree->planes[p].rank))
+		tree->index_in_pod[sw] != tree->planes[p].index_in_pod))
 		sw++;
 	return sw;
 }

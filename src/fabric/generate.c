@@ -29,7 +29,7 @@ struct layout {
 	uint32_t host_ports;	    /* of a host, at least 1 */
 	uint32_t host_leaves;	    /* leaves of the hosts' first ports */
 	uint32_t *order;	    /* switches by level, lowest first */
-	uint32_t *rank;		    /* [switch] its index in its level */
+	uint32_t *index;	    /* [switch] its index in its level */
 	uint32_t first[LEVELS + 1]; /* [level] its first switch in order[] */
 	uint64_t services[LEVELS];  /* [level] service nodes there */
 };
@@ -103,7 +103,7 @@ static uint64_t count_services(const struct layout *l, uint32_t node)
 	uint64_t count = l->services[level];
 
 	return count / count_level(l, level) +
-	       (l->rank[node] < count % count_level(l, level));
+	       (l->index[node] < count % count_level(l, level));
 }
 
 /* Counts a switch's ports: the shape's, to service nodes, to the aggregation node. */
@@ -191,8 +191,8 @@ static int sort_switches(struct layout *l, struct pm_error *err)
 	uint32_t next[LEVELS], switches = (uint32_t)l->size.switches;
 
 	l->order = pm_array(switches, sizeof(*l->order));
-	l->rank = pm_array(switches, sizeof(*l->rank));
-	if (!l->order || !l->rank)
+	l->index = pm_array(switches, sizeof(*l->index));
+	if (!l->order || !l->index)
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < switches; i++)
 		l->first[level_of(l, i) + 1]++;
@@ -203,7 +203,7 @@ static int sort_switches(struct layout *l, struct pm_error *err)
 	for (uint32_t i = 0; i < switches; i++) {
 		uint32_t level = level_of(l, i);
 
-		l->rank[i] = next[level] - l->first[level];
+		l->index[i] = next[level] - l->first[level];
 		l->order[next[level]++] = i;
 	}
 	return 0;
@@ -331,7 +331,7 @@ static void write_switch(const struct layout *l, uint32_t node)
 		write_shape_port(l, node, port);
 	for (uint64_t i = 0; i < count_services(l, node); i++) {
 		fprintf(l->file, "[%" PRIu32 "]\t\"", next++);
-		print_service(l, level, i * count_level(l, level) + l->rank[node]);
+		print_service(l, level, i * count_level(l, level) + l->index[node]);
 		fprintf(l->file, "\"[1]%s", whole_comment(l));
 	}
 	if (l->config->aggregation)
@@ -448,6 +448,6 @@ int pm_generate_write(const struct pm_generate *config, FILE *file, struct pm_er
 			rc = pm_error_set(err, -EIO, "writing the netlist failed");
 	}
 	free(layout.order);
-	free(layout.rank);
+	free(layout.index);
 	return rc;
 }

@@ -79,15 +79,15 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		if (pm_tree_is_leaf(tree, i))
 			tree->leaves[count++] = i;
 	qsort_r(tree->leaves, count, sizeof(*tree->leaves), compare_leaves, &order);
-	memset(tree->leaf_rank, 0xff, num * sizeof(*tree->leaf_rank));
+	memset(tree->leaf_index, 0xff, num * sizeof(*tree->leaf_index));
 	for (uint32_t i = 0; i < count; i++)
-		tree->leaf_rank[tree->leaves[i]] = i;
+		tree->leaf_index[tree->leaves[i]] = i;
 out:
 	pm_pool_free(&pool);
 	return rc;
 }
 
-/* Ranks of first-level switches, and positions of all above the leaves. */
+/* Indexes in pods of first-level switches, and positions of all above the leaves. */
 static int number_switches(struct pm_tree *tree, struct pm_error *err)
 {
 	size_t cells = (size_t)tree->num_components * tree->num_pods;
@@ -103,12 +103,12 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 		unsigned int level = tree->level[i];
 		uint32_t c = tree->component[i];
 
-		tree->rank[i] = tree->position[i] = PM_NONE;
+		tree->index_in_pod[i] = tree->position[i] = PM_NONE;
 		if (c == PM_NONE)
 			continue;
 		tree->position[i] = in_level[(size_t)level * tree->num_components + c]++;
 		if (level == tree->leaf_level + 1u)
-			tree->rank[i] =
+			tree->index_in_pod[i] =
 				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
 	}
 out:
@@ -139,8 +139,8 @@ static int compare_planes(const void *a, const void *b)
 
 	if (x->component != y->component)
 		return x->component < y->component ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+	if (x->index_in_pod != y->index_in_pod)
+		return x->index_in_pod < y->index_in_pod ? -1 : 1;
 	return x->link < y->link ? -1 : x->link > y->link;
 }
 
@@ -154,7 +154,7 @@ static struct pm_plane plane_of(const struct pm_fabric *skeleton,
 
 	for (uint32_t i = first + 1; i < port; i++)
 		link += pm_fabric_peer_node(skeleton, i) == above;
-	return (struct pm_plane){tree->component[above], tree->rank[above], link};
+	return (struct pm_plane){tree->component[above], tree->index_in_pod[above], link};
 }
 
 static bool is_leaf_uplink(const struct pm_fabric *skeleton, const struct pm_tree *tree,
@@ -238,10 +238,10 @@ static int allocate_tree(struct pm_tree *tree, struct pm_error *err)
 	tree->direction = pm_pool_array(pool, tree->num_ports, 1);
 	tree->remote = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
 	tree->leaves = pm_pool_array(pool, n, sizeof(uint32_t));
-	tree->leaf_rank = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->leaf_index = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->pod = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->component = pm_pool_array(pool, n, sizeof(uint32_t));
-	tree->rank = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->index_in_pod = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->position = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->plane = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
 	return pm_pool_check(pool, err);

@@ -247,8 +247,7 @@ static bool leads_up(const struct pm_multicast *m, const struct subject *subject
 }
 
 /* Rates a port as a substitute for another port of the switch; 0 is best. */
-static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
-				  uint32_t port)
+static unsigned int rate_port(const struct pm_multicast *m, uint32_t home, uint32_t port)
 {
 	const struct pm_port *ports = m->topology->ports;
 	bool parallel = m->tree->remote[home] == m->tree->remote[port];
@@ -271,10 +270,10 @@ static uint32_t find_up(const struct pm_multicast *m, const struct subject *subj
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t at = (home - first + 1 + subject->key + i) % num;
 		uint32_t port = m->ups[first + at];
-		unsigned int rank = compare_ports(m, m->ups[home], port);
+		unsigned int rating = rate_port(m, m->ups[home], port);
 
-		if (rank < best && leads_up(m, subject, root, port)) {
-			best = rank;
+		if (rating < best && leads_up(m, subject, root, port)) {
+			best = rating;
 			found = port;
 		}
 	}

@@ -544,7 +544,7 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 					count_sharing(plan, sw, p);
 	}
 	if (pm_tree_is_leaf(&plan->tree, sw)) {
-		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];
+		plan->rank[n->first_port] = plan->tree.leaf_index[sw];
 	} else {
 		uint32_t p = plan->plane[n->first_port];
 

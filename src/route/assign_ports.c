@@ -34,8 +34,8 @@ struct assignment {
 };
 
 /*
- * Whether a leaf's up port leads to a group: a first-level switch or, with rank PM_NONE,
- * a component.
+ * Whether a leaf's up port leads to a group: a first-level switch or, without
+ * index_in_pod, a component.
  */
 static bool is_in_group(const struct pm_tree *tree, const struct pm_plane *group,
 			uint32_t port)
@@ -43,7 +43,8 @@ static bool is_in_group(const struct pm_tree *tree, const struct pm_plane *group
 	uint32_t p = tree->plane[port];
 
 	return p != PM_NONE && tree->planes[p].component == group->component &&
-	       (group->rank == PM_NONE || tree->planes[p].rank == group->rank);
+	       (group->index_in_pod == PM_NONE ||
+		tree->planes[p].index_in_pod == group->index_in_pod);
 }
 
 static uint32_t count_group(const struct pm_routes *routes, const struct pm_plane *group,
@@ -97,7 +98,7 @@ static bool has_more(const struct assignment *assign, uint32_t lid,
 		return false;
 	*group = tree->planes[to->plane];
 	if (tree->pod[to->sw] != tree->pod[assign->leaf])
-		group->rank = PM_NONE;
+		group->index_in_pod = PM_NONE;
 	return count_group(assign->routes, group, to->sw) <
 	       count_group(assign->routes, group, assign->leaf);
 }
@@ -226,7 +227,7 @@ static void count_settled(struct assignment *assign, const struct item *like)
 static void list_choice(const struct assignment *assign, const struct item *batch,
 			struct ports *list)
 {
-	uint32_t at = assign->routes->plan->tree.leaf_rank[assign->leaf] + batch->nth;
+	uint32_t at = assign->routes->plan->tree.leaf_index[assign->leaf] + batch->nth;
 
 	list->count = batch->ports;
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)

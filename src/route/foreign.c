@@ -158,8 +158,8 @@ static void walk_on(const struct pm_routes *routes, const struct foreign *foreig
 /*
  * Numbers the ports for a plane's destinations. The LIDs of a block fill one port after
  * the other, each up to its share of flows; pods may have separate ports. Where LIDs do
- * not form a run of their plane, blocks have all ports anyway, and ranks number the
- * ports. part[lid] may be NULL. Returns the number of ports.
+ * not form a run of their plane, blocks have all ports anyway, and a LID's port is
+ * its rank. part[lid] may be NULL. Returns the number of ports.
  */
 static uint32_t assign_plane(const struct pm_routes *routes,
 			     const struct foreign *foreign, uint32_t phase,
@@ -389,9 +389,8 @@ int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_err
 
 /*
  * The phase of a plane at a switch, for flows from this leaf and the following ones.
- * Slots with this number modulo n get the flows of the leaf with this rank as its number
- * over that switch, as by leaf_key() of moved.c. `behind`: for slots behind the leaf's
- * own ones.
+ * Slots with this number modulo n get the flows of the leaf with this index over that
+ * switch, as by leaf_key() of moved.c. `behind`: for slots behind the leaf's own ones.
  */
 static uint32_t find_phase(const struct pm_routes *routes, const struct foreign *foreign,
 			   uint32_t leaf, uint32_t sw, uint32_t plane, bool behind)
@@ -404,7 +403,8 @@ static uint32_t find_phase(const struct pm_routes *routes, const struct foreign 
 		return 0;
 	index = own[native].index - (own[plane].index < own[native].index);
 	before = own[plane].before + (behind ? own[plane].count : 0);
-	return (index + before + leaf + foreign->phases - LEAF_RANKS % foreign->phases) %
+	return (index + before + leaf + foreign->phases -
+		LEAF_INDEXES % foreign->phases) %
 	       foreign->phases;
 }
 

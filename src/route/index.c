@@ -212,7 +212,7 @@ static void index_below(struct pm_routes *routes)
 	const struct pm_tree *tree = &routes->plan->tree;
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		routes->below[sw] = (struct below){tree->leaf_rank[sw], PM_NONE};
+		routes->below[sw] = (struct below){tree->leaf_index[sw], PM_NONE};
 	for (uint32_t k = 0; k < routes->whole.num_by_level; k++) {
 		uint32_t sw = routes->whole.by_level[k];
 		struct below *least = &routes->below[sw];

@@ -16,13 +16,13 @@ static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	const struct destination *to = &routes->to[lid];
-	uint32_t rank = tree->leaf_rank[leaf], key = to->number + LEAF_RANKS;
+	uint32_t index = tree->leaf_index[leaf], key = to->number + LEAF_INDEXES;
 	const struct own *own;
 
-	key -= tree->pod[to->sw] == tree->pod[leaf] ? rank : routes->number[rank];
+	key -= tree->pod[to->sw] == tree->pod[leaf] ? index : routes->number[index];
 	if (!to->counts)
 		return key;
-	own = &routes->own[(size_t)rank * (tree->num_planes + 1u) + to->plane];
+	own = &routes->own[(size_t)index * (tree->num_planes + 1u) + to->plane];
 	return key - own->before - (to->rank > own->first ? own->count : 0);
 }
 

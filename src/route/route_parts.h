@@ -20,8 +20,8 @@
 
 /* Data of a LID, for inner loops. */
 struct destination {
-	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
-	uint32_t rank;
+	uint32_t sw;	 /* switch of the place, PM_NONE: no such LID */
+	uint32_t rank;	 /* of the place; in a lone block all have one, see find_lone */
 	uint32_t order;	 /* for the digits: see find_orders */
 	uint32_t number; /* of slots: counted plane by plane, by rank; else the rank */
 	uint32_t plane;
@@ -42,8 +42,8 @@ struct own {
 	uint32_t index;	 /* index of the plane's up port among the leaf's up ports */
 };
 
-/* Above all ranks of leaves: it is added before a leaf's rank is subtracted. */
-#define LEAF_RANKS 65536u
+/* Above all indexes of leaves: it is added before a leaf's index is subtracted. */
+#define LEAF_INDEXES 65536u
 
 /* The first leaf below a switch; without one, the first leaf of all. */
 struct below {

@@ -299,8 +299,9 @@ void assigner_run(struct assigner *d)
 
 /* ---- Priorities ---- */
 
-/* Gives priorities at a place; above all other hosts, steps of the usual size at most. */
-static void rank(struct assigner *d, const uint32_t *hosts, uint32_t num, uint32_t place)
+/* Sets priorities at a place; above all other hosts, steps of the usual size at most. */
+static void set_between(struct assigner *d, const uint32_t *hosts, uint32_t num,
+			uint32_t place)
 {
 	uint32_t bottom = bottom_of(d, place);
 	uint32_t step = (top_of(d, place) - bottom) / (num + 1);
@@ -311,14 +312,14 @@ static void rank(struct assigner *d, const uint32_t *hosts, uint32_t num, uint32
 		d->host[hosts[i]].priority = bottom + step * (num - i);
 }
 
-bool assigner_rank(struct assigner *d)
+bool assigner_set_priorities(struct assigner *d)
 {
 	for (uint32_t i = 0, end; i < d->num_moved; i = end) {
 		for (end = i + 1; end < d->num_moved && d->above[end] == d->above[i];)
 			end++;
 		if (!fits(d, d->above[i], end - i))
 			return false;
-		rank(d, d->order + i, end - i, d->above[i]);
+		set_between(d, d->order + i, end - i, d->above[i]);
 	}
 	return true;
 }
@@ -516,7 +517,7 @@ void assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 	pin_untagged(&d);
 	assigner_broadcast(&d, &table->broadcast, &assignment->without_broadcast);
 	assigner_run(&d);
-	(void)assigner_rank(&d); /* no line is in the way */
+	(void)assigner_set_priorities(&d); /* no line is in the way */
 	assigner_count_unreachable(&d.parts, table->host, assignment);
 	assignment->spread = d.spread;
 	pm_pool_free(&d.pool);

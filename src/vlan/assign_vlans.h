@@ -53,7 +53,7 @@ bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b);
 void assigner_run(struct assigner *d);
 
 /* Writes the priorities in this order; false: a gap has too few. */
-bool assigner_rank(struct assigner *d);
+bool assigner_set_priorities(struct assigner *d);
 
 /*
  * Finds the VLAN in which a broadcast reaches the most hosts; the previous one, if it is

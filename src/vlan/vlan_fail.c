@@ -111,7 +111,7 @@ static bool is_enough(struct search *s)
 	memcpy(d->host, s->before, d->vlans->num_hosts * sizeof(*d->host));
 	assigner_run(d);
 	s->work += (uint64_t)d->vlans->num_hosts * d->vlans->num;
-	if (!assigner_rank(d))
+	if (!assigner_set_priorities(d))
 		return false;
 	if (!d->stuck || !s->unreachable)
 		return !d->stuck;

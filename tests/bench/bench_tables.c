@@ -220,7 +220,7 @@ static void mark(struct bench *bench)
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		if (tree->component[topology->ports[i].node] == 0)
 			fail_link(bench, bench->no_plane, i);
-		if (tree->leaf_rank[topology->ports[i].node] == 5 && tree->plane[i] == 1)
+		if (tree->leaf_index[topology->ports[i].node] == 5 && tree->plane[i] == 1)
 			link = i;
 	}
 	fail_link(bench, bench->no_link, link);

@@ -565,7 +565,7 @@ static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 	if (tree->level[sw] > leaves)
 		return tree->planes[plane].component == tree->component[sw] &&
 		       (tree->level[sw] > leaves + 1 ||
-			tree->planes[plane].rank == tree->rank[sw]);
+			tree->planes[plane].index_in_pod == tree->index_in_pod[sw]);
 	for (unsigned int p = 1; p <= plan->topology->nodes[sw].num_ports; p++) {
 		uint32_t other = next_switch(plan->topology, sw, p);
 

@@ -394,7 +394,7 @@ static void try_tree(struct world *world)
 	FILL(tree, pm_tree_make(world->plan->topology, &tree, &trial.err));
 	note(tree.level, tree.num_switches);
 	note(tree.direction, tree.num_ports);
-	note(tree.rank, tree.num_switches * sizeof(*tree.rank));
+	note(tree.index_in_pod, tree.num_switches * sizeof(*tree.index_in_pod));
 	note(tree.leaves, tree.num_leaves * sizeof(*tree.leaves));
 	pm_tree_free(&tree);
 }

@@ -24,8 +24,8 @@
 	"l0/4 l1/4 l2/4 l3/4 q0/3 q1/3 f/2 l0:1=a l1:1=b l2:1=c l3:1=d "                 \
 	"l0:3=q0:1 l2:3=q0:2 l1:3=q1:1 l3:3=q1:2 q0:3=f:1 q1:3=f:2"
 
-/* Two pods of two leaves with two hosts each and two spines; a core for each rank of
- * spines, and a host at every switch above the leaves. */
+/* Two pods of two leaves with two hosts each and two spines; a core for both first
+ * spines and one for both second ones, and a host at every switch above the leaves. */
 #define HOSTS_EVERYWHERE                                                                 \
 	"l0/5 l1/5 l2/5 l3/5 p0/5 p1/5 p2/5 p3/5 c0/3 c1/3 "                             \
 	"l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f l3:1=g l3:2=h "                       \
@@ -124,8 +124,8 @@ static void check_row(const struct row *row, const struct pm_tree *tree)
 		fail_msg("%s: top level %u", row->name, tree->top_level);
 	for (uint32_t i = 0; i < tree->num_leaves; i++) {
 		leaves[i] = (char)('0' + tree->leaves[i]);
-		if (tree->leaf_rank[tree->leaves[i]] != i)
-			fail_msg("%s: leaf rank", row->name);
+		if (tree->leaf_index[tree->leaves[i]] != i)
+			fail_msg("%s: leaf index", row->name);
 	}
 	if (strcmp(level, row->level) || strcmp(leaves, row->leaves))
 		fail_msg("%s: levels %s, leaves %s", row->name, level, leaves);
@@ -221,7 +221,7 @@ static void test_planes(void **state)
 	assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, "c1q1")], 1);
 	assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, "c1f")], PM_NONE);
 	assert_int_equal(tree.position[pm_fabric_find_name(skeleton, "c1q1")], 1);
-	assert_int_equal(tree.rank[pm_fabric_find_name(skeleton, "c1q1")], 0);
+	assert_int_equal(tree.index_in_pod[pm_fabric_find_name(skeleton, "c1q1")], 0);
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 	make("l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 l0:4=s0:3 l1:2=s0:2 l1:3=s0:4",
@@ -234,8 +234,8 @@ static void test_planes(void **state)
 	pm_fabric_free(skeleton);
 }
 
-/* Two first-level switches of one component over a pod: planes by rank. */
-static void test_ranks(void **state)
+/* Two first-level switches of one component over a pod: planes by index. */
+static void test_index_in_pod(void **state)
 {
 	struct recipe_xgft shape = {3, 2, {0, 2, 2}, {2, 2}, {1, 1, 1}};
 	struct recipe recipe = {0};
@@ -250,7 +250,7 @@ static void test_ranks(void **state)
 	assert_int_equal(tree.num_pods, 2);
 	assert_int_equal(tree.num_components, 2);
 	assert_int_equal(tree.num_planes, 2);
-	/* Cables between the upper parts make them one component of two ranks. */
+	/* Cables between the upper parts make them one component with two over a pod. */
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 	pm_fabric_free(fabric);
@@ -260,9 +260,9 @@ static void test_ranks(void **state)
 	     &skeleton, &tree);
 	assert_int_equal(tree.num_components, 1);
 	assert_int_equal(tree.num_planes, 2);
-	assert_int_equal(tree.rank[pm_fabric_find_name(skeleton, "a1")], 1);
-	assert_int_equal(tree.rank[pm_fabric_find_name(skeleton, "b0")], 0);
-	assert_int_equal(tree.planes[1].rank, 1);
+	assert_int_equal(tree.index_in_pod[pm_fabric_find_name(skeleton, "a1")], 1);
+	assert_int_equal(tree.index_in_pod[pm_fabric_find_name(skeleton, "b0")], 0);
+	assert_int_equal(tree.planes[1].index_in_pod, 1);
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 }
@@ -351,7 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drawings), cmocka_unit_test(test_directions),
-		cmocka_unit_test(test_planes),	 cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_planes),	 cmocka_unit_test(test_index_in_pod),
 		cmocka_unit_test(test_roots),	 cmocka_unit_test(test_no_hosts),
 		cmocka_unit_test(test_director),
 	};

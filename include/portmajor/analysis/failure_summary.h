@@ -51,7 +51,7 @@ int pm_histogram_add(struct pm_histogram *histogram, uint64_t value, uint64_t co
 
 struct pm_failure_summary {
 	/*
-	 * The caller sets the metric to rank by (ties: more blocks, then more pairs cut,
+	 * The caller sets the metric to sort by (ties: more blocks, then more pairs cut,
 	 * then first) and the number of worst failures to keep, and zeroes the rest.
 	 */
 	enum pm_metric by;

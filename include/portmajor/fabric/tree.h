@@ -18,7 +18,7 @@
  *
  * A plane describes an up port of a leaf by three numbers that mean the same on every
  * leaf: the component that the port leads to (without the leaves the tree falls into
- * components, such as a spine or a director chassis), the rank of the first-level switch
+ * components, such as a spine or a director chassis), the index of the first-level switch
  * among those of that component above the leaf's pod, and the number among parallel
  * links.
  *
@@ -58,7 +58,7 @@ enum pm_levels_by {
 
 struct pm_plane {
 	uint32_t component;
-	uint32_t rank;
+	uint32_t index_in_pod;
 	uint32_t link;
 };
 
@@ -70,23 +70,24 @@ struct pm_tree {
 	struct pm_pool pool; /* of all arrays */
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;   /* links with PM_SIDE */
-	uint8_t top_level;   /* highest level there is; 0 if only leaves */
-	uint8_t leaf_level;  /* up ports at this level define the planes; leaves are here
-				and below */
-	uint8_t levels_by;   /* enum pm_levels_by */
-	uint8_t *level;	     /* [switch]; PM_NO_LEVEL: no leaf in reach */
-	uint8_t *direction;  /* [port] enum pm_direction */
-	uint32_t *remote;    /* [port] switch at the other end, else PM_NONE */
-	uint32_t *leaves;    /* [leaf] leaves in subtree order */
-	uint32_t *leaf_rank; /* [switch] its index in leaves[], else PM_NONE */
+	uint32_t num_side;    /* links with PM_SIDE */
+	uint8_t top_level;    /* highest level there is; 0 if only leaves */
+	uint8_t leaf_level;   /* up ports at this level define the planes; leaves are here
+				 and below */
+	uint8_t levels_by;    /* enum pm_levels_by */
+	uint8_t *level;	      /* [switch]; PM_NO_LEVEL: no leaf in reach */
+	uint8_t *direction;   /* [port] enum pm_direction */
+	uint32_t *remote;     /* [port] switch at the other end, else PM_NONE */
+	uint32_t *leaves;     /* [leaf] leaves in subtree order */
+	uint32_t *leaf_index; /* [switch] its index in leaves[], else PM_NONE */
 	uint32_t *pod; /* [switch] pod of a leaf or of a first-level switch, next above
 			  leaf_level; else PM_NONE */
-	uint32_t *component; /* [switch] above the leaves, else PM_NONE */
-	uint32_t *rank;	     /* [switch] first-level: within component and pod */
+	uint32_t *component;	/* [switch] above the leaves, else PM_NONE */
+	uint32_t *index_in_pod; /* [switch] first-level: its index among those of its
+				   component above its pod */
 	uint32_t *position; /* [switch] above the leaves: its number among the switches of
 			       its level and component */
-	struct pm_plane *planes; /* [plane], sorted by component, rank, link */
+	struct pm_plane *planes; /* [plane], sorted by component, index_in_pod, link */
 	uint32_t *plane; /* [port] up ports at leaf_level: the plane; else PM_NONE */
 	uint32_t plane_words;
 	uint64_t *edge_planes; /* [switch][plane_words] below leaf_level: planes of the
@@ -129,7 +130,7 @@ static inline bool pm_tree_is_native(const struct pm_tree *tree, uint32_t plane,
 	    tree->planes[plane].component != tree->component[sw])
 		return false;
 	return tree->level[sw] > tree->leaf_level + 1 ||
-	       tree->planes[plane].rank == tree->rank[sw];
+	       tree->planes[plane].index_in_pod == tree->index_in_pod[sw];
 }
 
 /* Frees a tree of pm_tree_make; a zeroed tree is fine. */

@@ -84,7 +84,7 @@ struct pm_plan {
 	uint32_t *plane;	    /* [port] plane of the place, or PM_NONE */
 	uint8_t *base_plane; /* [port] with LMC: which of the slot's planes, counted from
 			      * 0, is that of the base LID */
-	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
+	uint32_t *rank;	     /* [port] index of the place in its plane, in subtree order;
 			      * slots, leaves and other switches are counted separately */
 	uint16_t top_lid;    /* LinearFDBTop: the highest LID of a place, or the free one
 			      * above a multiple of 64, which dump_fts would leave out */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 16 /* block numbers, whose ranks follow each other: the wire stays busy */
+#define CHUNK 16 /* block numbers, whose steps follow each other: the wire stays busy */
 
 /* Entries of a block that differ from those installed. */
 struct changes {
@@ -72,26 +72,26 @@ static int add_blocks(struct returned_switches *switches, uint32_t i, uint32_t n
 		rc = add_block(switches, &(struct returned_block){
 						 .sw = i,
 						 .number = number,
-						 .rank = level,
+						 .step = level,
 						 .down = changes.other,
 					 });
 	if (!rc && changes.other)
 		rc = add_block(switches, &(struct returned_block){
 						 .sw = i,
 						 .number = number,
-						 .rank = (uint8_t)(2 * tree->top_level +
+						 .step = (uint8_t)(2 * tree->top_level +
 								   1u - level),
 					 });
 	return rc;
 }
 
-/* By rank, then block by block, of all switches in turn. */
+/* By step, then block by block, of all switches in turn. */
 static int compare(const void *a, const void *b)
 {
 	const struct returned_block *x = a, *y = b;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
 	return x->sw < y->sw ? -1 : x->sw > y->sw;
@@ -104,11 +104,11 @@ static void order_chunk(struct returned_switches *switches, uint32_t first, bool
 	uint32_t num = switches->num_blocks - first;
 
 	for (uint32_t i = 0; i < num && !in_use; i++)
-		blocks[i].rank = 0;
+		blocks[i].step = 0;
 	if (num)
 		qsort(blocks, num, sizeof(*blocks), compare);
 	for (uint32_t i = 1; i < num; i++)
-		blocks[i].after = blocks[i].rank == blocks[i - 1].rank
+		blocks[i].after = blocks[i].step == blocks[i - 1].step
 					  ? blocks[i - 1].after
 					  : first + i;
 }

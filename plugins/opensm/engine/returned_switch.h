@@ -34,7 +34,7 @@ struct returned_block {
 	uint32_t sw; /* index in the list */
 	uint32_t number;
 	uint32_t after; /* so many of the first blocks are to be over before */
-	uint8_t rank;	/* that of the blocks that it waits for is lower */
+	uint8_t step;	/* blocks of lower steps are to be over before */
 	bool down;	/* only entries that lead down are new */
 	bool over;
 };

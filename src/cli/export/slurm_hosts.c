@@ -59,8 +59,8 @@ static uint32_t find_adapter(const struct pm_fabric *fabric, uint32_t port)
 		       : node;
 }
 
-/* The better for a host's place, the lower. */
-static int rank(uint8_t kind)
+/* The better a kind is for a host's place, the lower. */
+static int kind_order(uint8_t kind)
 {
 	return kind == PM_COMPUTE ? 0 : kind == PM_SERVICE ? 1 : 2;
 }
@@ -72,7 +72,7 @@ static int compare_adapters(const void *a, const void *b)
 	int differ = strcmp(x->name, y->name);
 
 	if (!differ)
-		differ = rank(x->kind) - rank(y->kind);
+		differ = kind_order(x->kind) - kind_order(y->kind);
 	return differ ? differ : x->port < y->port ? -1 : x->port > y->port;
 }
 
@@ -192,12 +192,12 @@ void slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
 	num = list_adapters(fabric, pool, list);
 	for (uint32_t i = 0; i < num; i += count) {
 		count = count_adapters(list + i, num - i, &best);
-		if (rank(list[i].kind) <= 1)
+		if (kind_order(list[i].kind) <= 1)
 			add_below(below, list + i, best);
 	}
 	for (uint32_t i = 0; i < num; i += count) {
 		count = count_adapters(list + i, num - i, &best);
-		if (rank(list[i].kind) > 1)
+		if (kind_order(list[i].kind) > 1)
 			hosts->io[hosts->num_io++] = list[i];
 		else
 			hosts->list[hosts->num++] = choose(below, list + i, best);
