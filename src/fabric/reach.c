@@ -145,13 +145,13 @@ void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 					 sizeof(uint64_t)),
 		.span = pm_pool_array(pool, num_switches, sizeof(*failure->span)),
 		.waiting = pm_pool_array(pool, reach->words, sizeof(uint64_t)),
-		.place = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
+		.index = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
 	};
-	if (!failure->place || !reach->by_level)
+	if (!failure->index || !reach->by_level)
 		return;
-	memset(failure->place, 0xff, num_switches * sizeof(*failure->place));
+	memset(failure->index, 0xff, num_switches * sizeof(*failure->index));
 	for (uint32_t i = 0; i < reach->num_by_level; i++)
-		failure->place[reach->by_level[i]] = i;
+		failure->index[reach->by_level[i]] = i;
 }
 
 /* An update of one kind of sets, passed on over links of one direction. */
@@ -174,7 +174,7 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 	struct pm_span *span = &wave->failure->span[x];
 	uint64_t *missing = wave->failure->missing + (size_t)x * wave->words;
 
-	if (wave->failure->place[x] == PM_NONE || words.first == words.end)
+	if (wave->failure->index[x] == PM_NONE || words.first == words.end)
 		return;
 	for (uint32_t w = words.first; w < words.end; w++)
 		missing[w] |= set[w];
@@ -184,7 +184,7 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		span->first = words.first;
 	if (words.end > span->end)
 		span->end = words.end;
-	pm_bits_set(wave->failure->waiting, wave->failure->place[x]);
+	pm_bits_set(wave->failure->waiting, wave->failure->index[x]);
 }
 
 /* Removes another set's members from a set; returns the words that remain. */

@@ -87,7 +87,7 @@ out:
 	return rc;
 }
 
-/* Indexes in pods of first-level switches, and positions of all above the leaves. */
+/* Indexes in pods of first-level switches, in levels of all above the leaves. */
 static int number_switches(struct pm_tree *tree, struct pm_error *err)
 {
 	size_t cells = (size_t)tree->num_components * tree->num_pods;
@@ -103,10 +103,11 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 		unsigned int level = tree->level[i];
 		uint32_t c = tree->component[i];
 
-		tree->index_in_pod[i] = tree->position[i] = PM_NONE;
+		tree->index_in_pod[i] = tree->index_in_level[i] = PM_NONE;
 		if (c == PM_NONE)
 			continue;
-		tree->position[i] = in_level[(size_t)level * tree->num_components + c]++;
+		tree->index_in_level[i] =
+			in_level[(size_t)level * tree->num_components + c]++;
 		if (level == tree->leaf_level + 1u)
 			tree->index_in_pod[i] =
 				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
@@ -242,7 +243,7 @@ static int allocate_tree(struct pm_tree *tree, struct pm_error *err)
 	tree->pod = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->component = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->index_in_pod = pm_pool_array(pool, n, sizeof(uint32_t));
-	tree->position = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->index_in_level = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->plane = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
 	return pm_pool_check(pool, err);
 }

@@ -425,7 +425,7 @@ uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t 
 	uint32_t leaf = routes->below[sw].leaf;
 
 	if (pm_tree_height(&routes->plan->tree, sw) > 1)
-		return routes->plan->tree.position[sw] + routes->to[lid].rank;
+		return routes->plan->tree.index_in_level[sw] + routes->to[lid].rank;
 	return route_foreign_key(routes, up, phase_of(routes, up, leaf, sw, lid), sw,
 				 lid);
 }
@@ -470,7 +470,7 @@ struct ring {
 static void make_ring(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
 		      struct ring *ring)
 {
-	uint32_t at = routes->plan->tree.position[sw] * routes->foreign_up.step;
+	uint32_t at = routes->plan->tree.index_in_level[sw] * routes->foreign_up.step;
 
 	for (uint32_t i = 0; i < routes->foreign_up.width; i++)
 		ring->num[i] = up.num[(at + i) % up.count];

@@ -33,7 +33,7 @@ static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid
 	if (pm_tree_is_leaf(tree, sw))
 		return leaf_key(routes, sw, lid);
 	if (route_is_native(routes, sw, lid))
-		return route_native_key(routes, sw, lid) + tree->position[sw];
+		return route_native_key(routes, sw, lid) + tree->index_in_level[sw];
 	return pm_bits_test(pm_reach_down(&routes->now, sw), routes->to[lid].sw)
 		       ? route_foreign_down(routes, sw, lid)
 		       : route_foreign_up(routes, sw, lid);

@@ -297,19 +297,20 @@ struct sort {
 	const struct pm_order_block *blocks; /* by paths */
 	uint32_t num;
 	struct pm_pool pool;
-	uint32_t *index;		  /* [num] blocks by number and switch */
+	uint32_t *sorted;		  /* [num] blocks by number and switch */
 	uint32_t *before;		  /* blocks that must precede another one: */
 	uint32_t *first;		  /* [num + 1] the first of those of each block */
 	uint32_t num_before, before_room; /* of before, which is not in the pool */
 	uint8_t *state;			  /* [num] enum state */
 	uint32_t *stack, *next;		  /* [num] blocks; the next element of before */
-	uint32_t *order, *position;    /* [num] blocks in order; the position of each */
-	uint32_t ordered;	       /* blocks in order[] */
-	struct pm_order_block *result; /* [num] */
+	uint32_t *order;		  /* [num] blocks in order */
+	uint32_t *order_index;		  /* [num] index of each block in order[] */
+	uint32_t ordered;		  /* blocks in order[] */
+	struct pm_order_block *result;	  /* [num] */
 	uint32_t *queue, *visited, search; /* [switch] room; the search that visited it */
 };
 
-static int compare_index(const void *a, const void *b, void *context)
+static int compare_by_number(const void *a, const void *b, void *context)
 {
 	const struct pm_order_block *blocks = context;
 	const struct pm_order_block *x = &blocks[*(const uint32_t *)a],
@@ -329,7 +330,7 @@ static uint32_t find_block(const struct sort *sort, uint32_t sw, uint32_t lid)
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		b = &sort->blocks[sort->index[mid]];
+		b = &sort->blocks[sort->sorted[mid]];
 		if (b->number < number || (b->number == number && b->sw < sw))
 			low = mid + 1;
 		else
@@ -337,10 +338,10 @@ static uint32_t find_block(const struct sort *sort, uint32_t sw, uint32_t lid)
 	}
 	if (low == sort->num)
 		return PM_NONE;
-	b = &sort->blocks[sort->index[low]];
+	b = &sort->blocks[sort->sorted[low]];
 	return b->number == number && b->sw == sw &&
 			       (b->differ | b->blank) >> lid % PM_LFT_BLOCK & 1
-		       ? sort->index[low]
+		       ? sort->sorted[low]
 		       : PM_NONE;
 }
 
@@ -445,7 +446,7 @@ static uint32_t order_block(struct sort *sort, uint32_t block)
 
 		if (sort->next[top] == sort->first[top + 1]) {
 			sort->state[top] = ORDERED;
-			sort->position[top] = sort->ordered;
+			sort->order_index[top] = sort->ordered;
 			sort->order[sort->ordered++] = top;
 			depth--;
 			continue;
@@ -461,7 +462,7 @@ static uint32_t order_block(struct sort *sort, uint32_t block)
 	return forced;
 }
 
-/* Lists the blocks in their new order, and what each waits for, by the new numbers. */
+/* Lists the blocks in their new order, and what each waits for, by index there. */
 static int list_result(struct sort *sort, struct pm_order_waits *waits)
 {
 	uint32_t num = 0;
@@ -475,7 +476,7 @@ static int list_result(struct sort *sort, struct pm_order_waits *waits)
 
 		sort->result[i] = sort->blocks[block];
 		for (uint32_t k = sort->first[block]; k < sort->first[block + 1]; k++)
-			waits->before[num++] = sort->position[sort->before[k]];
+			waits->before[num++] = sort->order_index[sort->before[k]];
 		waits->first[i + 1] = num;
 	}
 	return 0;
@@ -487,21 +488,21 @@ static int order_all(struct sort *sort, uint32_t wanted, struct pm_order_waits *
 	struct pm_pool *pool = &sort->pool;
 	uint32_t num = sort->num, switches = sort->routes->num_switches;
 
-	sort->index = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->sorted = pm_pool_array(pool, num, sizeof(uint32_t));
 	sort->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
 	sort->state = pm_pool_array(pool, num, 1);
 	sort->stack = pm_pool_array(pool, num, sizeof(uint32_t));
 	sort->next = pm_pool_array(pool, num, sizeof(uint32_t));
 	sort->order = pm_pool_array(pool, num, sizeof(uint32_t));
-	sort->position = pm_pool_array(pool, num, sizeof(uint32_t));
+	sort->order_index = pm_pool_array(pool, num, sizeof(uint32_t));
 	sort->result = pm_pool_array(pool, num, sizeof(*sort->result));
 	sort->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	sort->visited = pm_pool_array(pool, switches, sizeof(uint32_t));
 	if (pm_pool_check(pool, NULL))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++)
-		sort->index[i] = i;
-	qsort_r(sort->index, num, sizeof(*sort->index), compare_index,
+		sort->sorted[i] = i;
+	qsort_r(sort->sorted, num, sizeof(*sort->sorted), compare_by_number,
 		(void *)sort->blocks);
 	if (list_before(sort))
 		return -ENOMEM;

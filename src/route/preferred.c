@@ -291,7 +291,7 @@ static void choose_keys(const struct pm_routes *routes, uint32_t sw, struct room
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
-	room->shift = tree->position[sw];
+	room->shift = tree->index_in_level[sw];
 	room->keys = room->keys_above;
 	if (pm_tree_height(tree, sw) != 2)
 		return;

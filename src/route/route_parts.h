@@ -353,7 +353,7 @@ static inline uint32_t route_foreign_key(const struct pm_routes *routes,
 					 const struct foreign *foreign, uint32_t phase,
 					 uint32_t sw, uint32_t lid)
 {
-	return routes->plan->tree.position[sw] * foreign->step +
+	return routes->plan->tree.index_in_level[sw] * foreign->step +
 	       foreign->part[(size_t)phase * routes->stride + lid];
 }
 
@@ -364,7 +364,7 @@ static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32
 	const struct pm_tree *tree = &routes->plan->tree;
 
 	if (pm_tree_height(tree, sw) != 2)
-		return tree->position[sw] + route_plane_key(routes, lid) +
+		return tree->index_in_level[sw] + route_plane_key(routes, lid) +
 		       routes->to[lid].rank;
 	/* A plane further, so that planes with as many ports each differ. */
 	return route_plane_key(routes, lid) +

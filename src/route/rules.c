@@ -37,13 +37,13 @@
  * room; the next block and the next switch go on from there. The up port is number
  * key mod count:
  *
- *   at level 1   key = position x step + part
- *   above        key = position + rank
+ *   at level 1   key = index x step + part
+ *   above        key = index + rank
  *
- * The switch's position is its number among the switches of its level and component. A
- * port takes the block's destinations until it has its share of their flows, then the
- * next port does; `part` is that port's index. The next switch begins `step` ports
- * further on. foreign.c counts the flows, and sets both.
+ * The index is the switch's among the switches of its level and component. A port takes
+ * the block's destinations until it has its share of their flows, then the next port
+ * does; `part` is that port's index. The next switch begins `step` ports further on.
+ * foreign.c counts the flows, and sets both.
  *
  * Going down, where several ports lead to the place, a native destination takes the
  * mirror image of its path up: the link that its own subtree would use for it. A switch
@@ -55,7 +55,7 @@
  * that lead there in the whole tree, except the preferred port and those to neighbours
  * without any link to this switch now. The entry takes candidate number key mod count.
  * At a leaf the key is the destination's number less the leaf's. Above, a native one's is
- * its rank, divided as for the digit, plus the switch's position; a foreign one's is the
+ * its rank, divided as for the digit, plus the switch's index; a foreign one's is the
  * key of its preferred port, up or down. So moved entries spread evenly over the ports of
  * every switch, and those of one destination over the planes. If that port does not lead
  * there now, it is removed, and the next choice uses key / count. So an entry that has

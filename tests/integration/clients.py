@@ -138,7 +138,7 @@ class Multicast:
 
     _SWITCH = re.compile(r"Multicast mlids \S+ of switch .*\((.*)\):$")
     _ROW = re.compile(r"0x([0-9a-f]{4}) ")
-    _PORT_0, _COLUMNS = 12, 2  # in a row: the position of port 0, and of the next one after it
+    _PORT_0, _COLUMNS = 12, 2  # in a row: the column of port 0, and columns to the next one
 
     def __init__(self, fabric, host):
         self.cables = read_ports(fabric)

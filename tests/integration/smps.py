@@ -57,7 +57,7 @@ def serve():
 
 
 class Field(collections.namedtuple("Field", "offset bits shift size", defaults=(0, 1))):
-    """The position of a field in a PortInfo."""
+    """The offset of a field in a PortInfo."""
 
     def get(self, data):
         value = int.from_bytes(data[self.offset:self.offset + self.size], "big")

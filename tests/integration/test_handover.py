@@ -157,7 +157,7 @@ def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
     """Waits until a manager that another one polls has dealt with all events since `mark`.
 
     Its answers to the polls never end, so its requests must stand still instead. `since`: the
-    position in the log after which SUBNET UP must follow, if not the mark.
+    offset in the log after which SUBNET UP must follow, if not the mark.
     """
     still = {"requests": None}
     since = mark.log_offset if since is None else since

@@ -10,7 +10,7 @@ import pmlab
 import simlab
 import wire
 
-NODE_INFO, PORT_GUID = 0x11, 20  # an attribute, and the position of the port's GUID in it
+NODE_INFO, PORT_GUID = 0x11, 20  # an attribute, and the offset of the port's GUID in it
 
 
 class LidCase(labtest.CacheCase):

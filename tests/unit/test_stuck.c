@@ -80,7 +80,7 @@ static void end(struct lab *lab)
 	pm_flit_net_free(lab->net);
 }
 
-/* The position of a link in the loop that was found. */
+/* The index of a link in the loop that was found. */
 static uint32_t place_in(const struct pm_flit_deadlock *found, uint32_t link)
 {
 	for (uint32_t i = 0; i < found->length; i++)

@@ -220,7 +220,7 @@ static void test_planes(void **state)
 	assert_int_equal(tree.component[pm_fabric_find_name(skeleton, "l0")], PM_NONE);
 	assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, "c1q1")], 1);
 	assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, "c1f")], PM_NONE);
-	assert_int_equal(tree.position[pm_fabric_find_name(skeleton, "c1q1")], 1);
+	assert_int_equal(tree.index_in_level[pm_fabric_find_name(skeleton, "c1q1")], 1);
 	assert_int_equal(tree.index_in_pod[pm_fabric_find_name(skeleton, "c1q1")], 0);
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);

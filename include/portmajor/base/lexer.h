@@ -101,7 +101,7 @@ bool pm_text_take_number(struct pm_text *text, unsigned int base, uint64_t max,
 /* Takes quoted text; the text stands on the first quote. False: no second one. */
 bool pm_text_take_quoted(struct pm_text *text, struct pm_text *quoted);
 
-/* A position in a file. */
+/* A file being read. */
 struct pm_lexer {
 	const char *source; /* in messages */
 	struct pm_error *err;

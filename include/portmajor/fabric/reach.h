@@ -63,8 +63,8 @@ struct pm_reach_failure {
 	/* Room; empty between two calls. */
 	uint64_t *missing;    /* [switch][words] switches that a set may lack now, .. */
 	struct pm_span *span; /* .. [switch] and the words with these */
-	uint64_t *waiting;    /* by position in by_level: switches still to examine */
-	uint32_t *place;      /* [switch] its position in by_level, or PM_NONE */
+	uint64_t *waiting;    /* by index in by_level: switches still to examine */
+	uint32_t *index;      /* [switch] its index in by_level, or PM_NONE */
 };
 
 /*

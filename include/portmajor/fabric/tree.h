@@ -82,12 +82,12 @@ struct pm_tree {
 	uint32_t *leaf_index; /* [switch] its index in leaves[], else PM_NONE */
 	uint32_t *pod; /* [switch] pod of a leaf or of a first-level switch, next above
 			  leaf_level; else PM_NONE */
-	uint32_t *component;	/* [switch] above the leaves, else PM_NONE */
-	uint32_t *index_in_pod; /* [switch] first-level: its index among those of its
-				   component above its pod */
-	uint32_t *position; /* [switch] above the leaves: its number among the switches of
-			       its level and component */
-	struct pm_plane *planes; /* [plane], sorted by component, index_in_pod, link */
+	uint32_t *component;	  /* [switch] above the leaves, else PM_NONE */
+	uint32_t *index_in_pod;	  /* [switch] first-level: its index among those of its
+				     component above its pod */
+	uint32_t *index_in_level; /* [switch] above the leaves: its index among the
+				     switches of its level and component */
+	struct pm_plane *planes;  /* [plane], sorted by component, index_in_pod, link */
 	uint32_t *plane; /* [port] up ports at leaf_level: the plane; else PM_NONE */
 	uint32_t plane_words;
 	uint64_t *edge_planes; /* [switch][plane_words] below leaf_level: planes of the

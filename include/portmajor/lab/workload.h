@@ -95,7 +95,7 @@ struct pm_message {
 	uint8_t sl;    /* service level, below PM_MAX_SLS */
 };
 
-/* Opaque: the position of every host in its messages. */
+/* Opaque: how far each host has come with its messages. */
 struct pm_workload;
 
 /*

@@ -48,7 +48,7 @@ static inline uint16_t dump_lid(uint64_t value)
 	return value <= PM_MAX_LID ? (uint16_t)value : 0;
 }
 
-/* A position in a Dump. */
+/* A Dump being read. */
 struct dump {
 	struct pm_lexer *lexer;
 	uint64_t nodes; /* nodes so far */

@@ -43,15 +43,15 @@ void depend_begin(struct depend *d, const struct pm_fabric *fabric)
 		total += ports * ports;
 	}
 	d->cells = pm_pool_xarray(pool, total, sizeof(*d->cells));
-	d->place = pm_pool_xarray(pool, num, sizeof(*d->place));
+	d->order = pm_pool_xarray(pool, num, sizeof(*d->order));
 	d->before = pm_pool_xarray(pool, num, sizeof(*d->before));
 	d->visited = pm_pool_xarray(pool, num, sizeof(*d->visited));
 	d->queue = pm_pool_xarray(pool, num, sizeof(*d->queue));
 	d->behind = pm_pool_xarray(pool, num, sizeof(*d->behind));
 	d->ahead = pm_pool_xarray(pool, num, sizeof(*d->ahead));
-	d->places = pm_pool_xarray(pool, num, sizeof(*d->places));
+	d->orders = pm_pool_xarray(pool, num, sizeof(*d->orders));
 	for (uint32_t i = 0; i < num; i++)
-		d->place[i] = i;
+		d->order[i] = i;
 }
 
 void depend_free(struct depend *d)
@@ -93,7 +93,7 @@ static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t 
 }
 
 /*
- * Finds the channels reachable from one, up to the place of `last`; the search ends at
+ * Finds the channels reachable from one, up to `last` in the order; the search ends at
  * `last`. Returns their number in d->ahead.
  */
 static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
@@ -108,14 +108,14 @@ static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 
 		pm_for_each_port(out, fabric, sw)
 			if (d->visited[out] != d->search &&
-			    d->place[out] <= d->place[last] && is_in_order(d, at, out))
+			    d->order[out] <= d->order[last] && is_in_order(d, at, out))
 				visit(d, out, at, d->ahead, &num);
 	}
 	return num;
 }
 
 /*
- * Finds the channels that reach one, down to the place of `last`. Returns their number in
+ * Finds the channels that reach one, down to `last` in the order. Returns their number in
  * d->behind.
  */
 static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
@@ -134,7 +134,7 @@ static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
 			if (channel == PM_NONE ||
 			    fabric->ports[channel].node >= fabric->num_switches ||
 			    d->visited[channel] == d->search ||
-			    d->place[channel] < d->place[last] ||
+			    d->order[channel] < d->order[last] ||
 			    !is_in_order(d, channel, at))
 				continue;
 			visit(d, channel, at, d->behind, &num);
@@ -152,33 +152,33 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void sort_by_place(struct depend *d, uint32_t *list, uint32_t num)
+static void sort_by_order(struct depend *d, uint32_t *list, uint32_t num)
 {
 	for (uint32_t i = 0; i < num; i++)
-		d->queue[d->place[list[i]]] = list[i];
+		d->queue[d->order[list[i]]] = list[i];
 	for (uint32_t i = 0; i < num; i++)
-		list[i] = d->place[list[i]];
+		list[i] = d->order[list[i]];
 	qsort(list, num, sizeof(*list), compare_numbers);
 	for (uint32_t i = 0; i < num; i++)
 		list[i] = d->queue[list[i]];
 }
 
-/* Channels behind get the first of all these places, channels ahead get the rest. */
+/* Channels behind get the first of all these indexes, channels ahead get the rest. */
 static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
 {
 	uint32_t num = 0;
 
-	sort_by_place(d, d->behind, behind);
-	sort_by_place(d, d->ahead, ahead);
+	sort_by_order(d, d->behind, behind);
+	sort_by_order(d, d->ahead, ahead);
 	for (uint32_t i = 0; i < behind; i++)
-		d->places[num++] = d->place[d->behind[i]];
+		d->orders[num++] = d->order[d->behind[i]];
 	for (uint32_t i = 0; i < ahead; i++)
-		d->places[num++] = d->place[d->ahead[i]];
-	qsort(d->places, num, sizeof(*d->places), compare_numbers);
+		d->orders[num++] = d->order[d->ahead[i]];
+	qsort(d->orders, num, sizeof(*d->orders), compare_numbers);
 	for (uint32_t i = 0; i < behind; i++)
-		d->place[d->behind[i]] = d->places[i];
+		d->order[d->behind[i]] = d->orders[i];
 	for (uint32_t i = 0; i < ahead; i++)
-		d->place[d->ahead[i]] = d->places[behind + i];
+		d->order[d->ahead[i]] = d->orders[behind + i];
 }
 
 /*
@@ -189,7 +189,7 @@ static bool put_in_order(struct depend *d, struct dependency edge)
 {
 	uint32_t ahead;
 
-	if (d->place[edge.from] < d->place[edge.to])
+	if (d->order[edge.from] < d->order[edge.to])
 		return true;
 	ahead = search_ahead(d, edge.to, edge.from);
 	if (d->visited[edge.from] == d->search)

@@ -29,12 +29,12 @@ struct depend {
 	size_t *first;	   /* [switch] beginning of its matrix in cells[] */
 	uint32_t *cells;   /* [in port][out port]: number of LIDs with such packets, and
 			      flags */
-	uint32_t *place;   /* [port] position in a topological order, without closing
+	uint32_t *order;   /* [port] index in a topological order, without closing
 			      dependencies */
 	uint32_t *before;  /* [port] channel by which a search came to it */
 	uint32_t *visited; /* [port] number of the last search that came to it */
 	uint32_t search;   /* number of the last search */
-	uint32_t *queue, *behind, *ahead, *places; /* [port] working memory */
+	uint32_t *queue, *behind, *ahead, *orders; /* [port] working memory */
 	struct dependency *touched;
 	uint32_t num_touched, touched_room;
 	struct closing *closing;

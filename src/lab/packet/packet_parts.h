@@ -81,7 +81,7 @@ struct port {
 	struct lane lane[];
 };
 
-/* An output with several lanes: the positions in the high and the low table. */
+/* An output with several lanes: the next entries of the high and the low table. */
 struct arbiter {
 	uint8_t at[2];
 	int16_t left[2];   /* blocks that this entry may still send */
