@@ -118,7 +118,7 @@ static void mend_all(struct pm_whatif *whatif)
 /* ---- Reachable hosts ---- */
 
 /*
- * The number in part[] of the component with the SM or else with most of the end nodes
+ * The component in part[] with the SM or else with most of the end nodes
  * that the SM had before: the SM does not move to another fabric.
  */
 static uint32_t find_managed_part(struct pm_whatif *whatif)
@@ -326,7 +326,7 @@ static void subtract_pairs(const struct pm_whatif *whatif, struct pm_whatif_resu
 		count_change_beyond(whatif, whatif->whole_managed, true);
 }
 
-/* Counts present nodes and pairs; returns the number in part[] of the SM's component. */
+/* Counts present nodes and pairs; returns the SM's component in part[]. */
 static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result *found)
 {
 	uint32_t num = whatif->fabric->num_switches, part = find_managed_part(whatif);
@@ -414,8 +414,8 @@ static int count_change(struct pm_whatif *whatif, const struct pm_routes_change 
 }
 
 /* Compares the tables of all switches in this component. -ENOMEM. */
-static int compare_tables(struct pm_whatif *whatif, const uint32_t *part, uint32_t number,
-			  struct pm_whatif_result *result)
+static int compare_tables(struct pm_whatif *whatif, const uint32_t *part,
+			  uint32_t component, struct pm_whatif_result *result)
 {
 	uint32_t count;
 	const struct pm_routes_change *changes =
@@ -424,7 +424,7 @@ static int compare_tables(struct pm_whatif *whatif, const uint32_t *part, uint32
 
 	whatif->num_listed = 0;
 	for (uint32_t i = 0; i < count && !rc; i++)
-		if (part[changes[i].sw] == number)
+		if (part[changes[i].sw] == component)
 			rc = count_change(whatif, &changes[i]);
 	while (whatif->num_changed) {
 		uint32_t sw = whatif->changed[--whatif->num_changed];

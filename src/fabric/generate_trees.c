@@ -209,7 +209,7 @@ static uint32_t level_size(const struct pm_generate_xgft *x, uint32_t level)
 	return product;
 }
 
-/* Splits a switch's number into its level (returned) and index there. */
+/* Splits a switch's index into its level (returned) and the index there. */
 static uint32_t find_level(const struct pm_generate_xgft *x, uint32_t node,
 			   uint32_t *index)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds subtrees and planes, and numbers their switches, once levels are found. */
+/* Finds subtrees and planes, and indexes their switches, once levels are found. */
 #include "tree_parts.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>
 
-/* Numbers the sets of a union-find by their first member, for members only. */
-static uint32_t number_sets(uint32_t *parent, uint32_t *number,
-			    const struct pm_tree *tree, unsigned int low,
-			    unsigned int high)
+/* Indexes the sets of a union-find by their first member, for members only. */
+static uint32_t index_sets(uint32_t *parent, uint32_t *index, const struct pm_tree *tree,
+			   unsigned int low, unsigned int high)
 {
 	uint32_t count = 0;
 
@@ -16,9 +15,9 @@ static uint32_t number_sets(uint32_t *parent, uint32_t *number,
 		uint32_t root = tree_find_root(parent, i);
 
 		if (tree->level[i] < low || tree->level[i] > high)
-			number[i] = PM_NONE;
+			index[i] = PM_NONE;
 		else
-			number[i] = root == i ? count++ : number[root];
+			index[i] = root == i ? count++ : index[root];
 	}
 	return count;
 }
@@ -88,7 +87,7 @@ out:
 }
 
 /* Indexes in pods of first-level switches, in levels of all above the leaves. */
-static int number_switches(struct pm_tree *tree, struct pm_error *err)
+static int index_switches(struct pm_tree *tree, struct pm_error *err)
 {
 	size_t cells = (size_t)tree->num_components * tree->num_pods;
 	size_t rows = (size_t)tree->num_components * (tree->top_level + 1u);
@@ -126,12 +125,12 @@ static int find_subtrees(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	if (!parent)
 		return pm_error_no_memory(err);
 	tree_join_levels(skeleton, tree, 0, first_level, parent);
-	tree->num_pods = number_sets(parent, tree->pod, tree, 0, first_level);
+	tree->num_pods = index_sets(parent, tree->pod, tree, 0, first_level);
 	tree_join_levels(skeleton, tree, first_level, top, parent);
 	tree->num_components =
-		number_sets(parent, tree->component, tree, first_level, top);
+		index_sets(parent, tree->component, tree, first_level, top);
 	free(parent);
-	return number_switches(tree, err);
+	return index_switches(tree, err);
 }
 
 static int compare_planes(const void *a, const void *b)

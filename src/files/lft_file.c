@@ -39,7 +39,7 @@ static int check_unique(const struct lft_reader *r)
 	return 0;
 }
 
-/* The number of the format that recognises a text, or NUM_FORMATS. */
+/* The index of the format that recognises a text, or NUM_FORMATS. */
 static size_t find_format(struct pm_text text)
 {
 	size_t i = 0;

@@ -245,22 +245,22 @@ static int route_group(struct pm_multicast *m, const struct pm_group *group,
 	return 0;
 }
 
-/* Numbers the groups by MLID in group_of[]; MLIDs without a group have 0. */
+/* Indexes the groups by MLID in group_of[]; MLIDs without a group have 0. */
 static int sort_groups(struct pm_multicast *m, const struct pm_group *groups,
 		       uint32_t num, struct pm_error *err)
 {
 	memset(m->group_of, 0, PM_MLIDS * sizeof(*m->group_of));
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t *number;
+		uint32_t *group;
 		int rc = check_group(m, &groups[i], err);
 
 		if (rc)
 			return rc;
-		number = &m->group_of[groups[i].mlid - PM_MLID_FIRST];
-		if (*number)
+		group = &m->group_of[groups[i].mlid - PM_MLID_FIRST];
+		if (*group)
 			return pm_error_set(err, -EINVAL, "two groups have MLID 0x%x",
 					    groups[i].mlid);
-		*number = i + 1;
+		*group = i + 1;
 	}
 	return 0;
 }
@@ -274,15 +274,15 @@ int pm_multicast_route(struct pm_multicast *m, const struct pm_group *groups,
 
 	/* In the order of MLIDs, so that one order of planes serves a block. */
 	for (uint32_t i = 0; !rc && i < PM_MLIDS; i++) {
-		uint32_t number = m->group_of[i];
+		uint32_t group = m->group_of[i];
 		struct pm_group_tree tree;
 
-		if (!number)
+		if (!group)
 			continue;
-		if (route_group(m, &groups[number - 1], made, &tree))
+		if (route_group(m, &groups[group - 1], made, &tree))
 			rc = pm_error_no_memory(err);
 		else if (trees)
-			trees[number - 1] = tree;
+			trees[group - 1] = tree;
 	}
 	if (rc)
 		pm_mfts_free(made);

@@ -22,7 +22,7 @@ struct mlid_range {
 	uint32_t end;	   /* MLIDs PM_MLID_FIRST + i with i below `end`, and .. */
 	uint32_t first;	   /* .. from `first` on */
 	uint8_t *usable;   /* [port] usable, and both switches can hold the MLIDs */
-	uint32_t *part;	   /* [switch] number of its connected component */
+	uint32_t *part;	   /* [switch] index of its connected component */
 	uint64_t *capable; /* a set: switches that can hold the MLIDs */
 	struct pm_reach reach;
 };
@@ -59,7 +59,7 @@ struct pm_multicast {
 	uint32_t *first_top;	/* [plane + 1] its roots with all links: .. */
 	uint32_t *tops;		/* .. without up ports, that reach the most leaves */
 	uint32_t *first_up;	/* [switch + 1] up ports, .. */
-	uint32_t *ups;		/* .. by number */
+	uint32_t *ups;		/* .. by port number */
 
 	/* With the usable links. */
 	struct mlid_range *ranges; /* by MLID */
@@ -75,7 +75,7 @@ struct pm_multicast {
 	uint32_t *part_members;		/* [switch] by part */
 	struct growing growing;
 	uint32_t *queue;    /* [switch] */
-	uint32_t *group_of; /* [MLID] number of its group + 1 */
+	uint32_t *group_of; /* [MLID] index of its group + 1 */
 };
 
 /* A tree to build. */

@@ -200,21 +200,21 @@ static uint32_t num_tops(const struct pm_multicast *m, uint32_t plane)
 }
 
 /*
- * Picks the up port with index `number` modulo their count, among those that lead below
+ * Picks the up port with index `key` modulo their count, among those that lead below
  * the preferred top, or among all if none does.
  */
 static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subject,
-			uint32_t sw, uint32_t number)
+			uint32_t sw, uint32_t key)
 {
 	uint32_t first = m->first_up[sw], end = m->first_up[sw + 1], count = 0;
 
 	for (uint32_t i = first; i < end; i++)
 		count += is_below_top(m, subject, m->tree->remote[m->ups[i]]);
 	if (!count)
-		return first + number % (end - first);
-	number %= count;
+		return first + key % (end - first);
+	key %= count;
 	for (uint32_t i = first; i < end; i++)
-		if (is_below_top(m, subject, m->tree->remote[m->ups[i]]) && !number--)
+		if (is_below_top(m, subject, m->tree->remote[m->ups[i]]) && !key--)
 			return i;
 	return first; /* not reached */
 }
@@ -223,17 +223,17 @@ static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subj
 static uint32_t find_home(const struct pm_multicast *m, const struct subject *subject,
 			  uint32_t sw)
 {
-	uint32_t number = subject->key;
+	uint32_t key = subject->key;
 
 	if (subject->plane == PM_NONE)
-		return pick_up(m, subject, sw, number);
+		return pick_up(m, subject, sw, key);
 	if (m->tree->level[sw] == m->tree->leaf_level)
 		for (uint32_t i = m->first_up[sw]; i < m->first_up[sw + 1]; i++)
 			if (m->tree->plane[m->ups[i]] == subject->plane)
 				return i;
 	if (num_tops(m, subject->plane))
-		number /= num_tops(m, subject->plane);
-	return pick_up(m, subject, sw, number);
+		key /= num_tops(m, subject->plane);
+	return pick_up(m, subject, sw, key);
 }
 
 /* Whether an up port leads to the root now. */

@@ -129,34 +129,34 @@ struct bundle {
 	bool whole; /* a slot uses all of them */
 };
 
-/* The bundle of a plane (plan.h); planes are numbered from 0 to `planes` - 1. */
+/* The bundle of a plane (plan.h); planes are counted from 0 to `planes` - 1. */
 static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
-				 uint32_t number)
+				 uint32_t index)
 {
 	uint32_t size = 1u << plan->lmc, in_whole = 0;
 
 	if (planes >= 2 * size)
 		in_whole = (planes / size - 1) * size;
-	if (number < in_whole)
-		return (struct bundle){number - number % size, size, true};
+	if (index < in_whole)
+		return (struct bundle){index - index % size, size, true};
 	return (struct bundle){in_whole, planes - in_whole, false};
 }
 
 uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 {
 	uint32_t sw = plan->topology->ports[place].node;
-	uint32_t plane = plan->plane[place], count, number;
+	uint32_t plane = plan->plane[place], count, index;
 	struct bundle bundle;
 
 	k = (k + plan->base_plane[place]) % pm_plan_num_lids(plan, place);
 	if (plane == PM_NONE || k == 0)
 		return plane;
-	count = count_planes(plan, sw, plane, &number);
+	count = count_planes(plan, sw, plane, &index);
 	if (count == 0)
 		return plane;
-	bundle = find_bundle(plan, count, number);
-	k = bundle.first + (number - bundle.first + k) % bundle.count;
-	for (k = (k + count - number) % count; k > 0; k--)
+	bundle = find_bundle(plan, count, index);
+	k = bundle.first + (index - bundle.first + k) % bundle.count;
+	for (k = (k + count - index) % count; k > 0; k--)
 		plane = next_plane(plan, sw, plane);
 	return plane;
 }
@@ -214,17 +214,17 @@ static void thin_choice(struct assignment *assign)
 
 	assign->num_choice /= assign->step;
 	for (uint32_t i = 0; i < assign->num_choice; i++) {
-		uint32_t number = i * assign->step, p = assign->choice[number];
-		struct bundle bundle = find_bundle(assign->plan, planes, number);
+		uint32_t index = i * assign->step, p = assign->choice[index];
+		struct bundle bundle = find_bundle(assign->plan, planes, index);
 
 		assign->own[p] = p;
 		assign->base_plane[p] = 0;
-		if (bundle.whole && bundle.first < number) {
+		if (bundle.whole && bundle.first < index) {
 			/* choice[i - before] is the bundle's first plane. */
-			uint32_t before = (number - bundle.first) / assign->step;
+			uint32_t before = (index - bundle.first) / assign->step;
 
 			assign->own[p] = assign->choice[i - before];
-			assign->base_plane[p] = (uint8_t)(number - bundle.first);
+			assign->base_plane[p] = (uint8_t)(index - bundle.first);
 		}
 		assign->choice[i] = p;
 	}
@@ -512,14 +512,14 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 
 /*
  * With LMC, so many consecutive slots share a rank: their LIDs that have the same plane
- * are numbered one by one.
+ * are counted one by one.
  */
 static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
-	uint32_t number, planes = count_planes(plan, sw, plane, &number);
+	uint32_t index, planes = count_planes(plan, sw, plane, &index);
 
-	return find_bundle(plan, planes, number).whole ? 1u << plan->lmc
-						       : plane_step(planes, plan->lmc);
+	return find_bundle(plan, planes, index).whole ? 1u << plan->lmc
+						      : plane_step(planes, plan->lmc);
 }
 
 /* The numbers of places ranked so far: [plane], the last one for those without. */

@@ -34,11 +34,11 @@ struct work {
 	uint32_t *holder; /* [LID] node, or PM_NONE */
 	uint8_t *reboots; /* [node] a port of it is out of plan */
 	/* Tarjan's: */
-	uint32_t *number, *low; /* [node] number: 0 before the visit */
+	uint32_t *index, *low; /* [node] index: 0 before the visit */
 	uint8_t *on_stack;
 	uint32_t *stack, num_stack;
 	struct frame *frames;
-	uint32_t num_frames, last_number;
+	uint32_t num_frames, last_index;
 };
 
 /* ---- Ports ---- */
@@ -101,7 +101,7 @@ static void list_entries(struct work *work, struct pm_migration *found)
 
 static void visit(struct work *work, uint32_t node)
 {
-	work->number[node] = work->low[node] = ++work->last_number;
+	work->index[node] = work->low[node] = ++work->last_index;
 	work->stack[work->num_stack++] = node;
 	work->on_stack[node] = 1;
 	work->frames[work->num_frames++] = (struct frame){node, work->first[node], 0};
@@ -148,7 +148,7 @@ static void leave_node(struct work *work, struct pm_migration *found)
 {
 	uint32_t node = work->frames[--work->num_frames].node;
 
-	if (work->low[node] == work->number[node])
+	if (work->low[node] == work->index[node])
 		take_group(work, node, found);
 	if (work->num_frames) {
 		uint32_t above = work->frames[work->num_frames - 1].node;
@@ -166,11 +166,11 @@ static void order_from(struct work *work, uint32_t node, struct pm_migration *fo
 
 		if (other == PM_NONE)
 			leave_node(work, found);
-		else if (!work->number[other])
+		else if (!work->index[other])
 			visit(work, other);
 		else if (work->on_stack[other] &&
-			 work->number[other] < work->low[frame->node])
-			work->low[frame->node] = work->number[other];
+			 work->index[other] < work->low[frame->node])
+			work->low[frame->node] = work->index[other];
 	}
 }
 
@@ -229,7 +229,7 @@ static int allocate(struct work *work, struct pm_migration *found, struct pm_err
 	work->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
 	work->holder = pm_pool_array(pool, MAX_LIDS, sizeof(uint32_t));
 	work->reboots = pm_pool_array(pool, num, 1);
-	work->number = pm_pool_array(pool, num, sizeof(uint32_t));
+	work->index = pm_pool_array(pool, num, sizeof(uint32_t));
 	work->low = pm_pool_array(pool, num, sizeof(uint32_t));
 	work->on_stack = pm_pool_array(pool, num, 1);
 	work->stack = pm_pool_array(pool, num, sizeof(uint32_t));
@@ -251,7 +251,7 @@ int pm_migration_find(const struct pm_plan *plan, const struct pm_fabric *fabric
 	if (!rc) {
 		list_entries(&work, &found);
 		for (uint32_t node = 0; node < fabric->num_nodes; node++)
-			if (work.reboots[node] && !work.number[node])
+			if (work.reboots[node] && !work.index[node])
 				order_from(&work, node, &found);
 		found.twice = count_twice(&work);
 		*migration = found;

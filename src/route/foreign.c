@@ -65,10 +65,10 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 	return most;
 }
 
-/* number * part / whole, rounded down; only part * whole and the result need to fit. */
-static uint64_t scale(uint64_t number, uint64_t part, uint64_t whole)
+/* value * part / whole, rounded down; only part * whole and the result need to fit. */
+static uint64_t scale(uint64_t value, uint64_t part, uint64_t whole)
 {
-	return number / whole * part + number % whole * part / whole;
+	return value / whole * part + value % whole * part / whole;
 }
 
 /*
@@ -117,14 +117,14 @@ static uint64_t find_flows(const struct pm_routes *routes, const struct foreign 
 			   uint32_t phase, uint32_t lid)
 {
 	uint32_t planes = routes->plan->tree.num_planes - 1;
-	uint32_t number;
+	uint32_t index;
 
 	if (!routes->to[lid].counts)
 		return 0;
 	if (!foreign->more)
 		return foreign->flows[0];
-	number = routes->to[lid].number % planes;
-	return foreign->flows[(number + planes - phase) % planes < foreign->more];
+	index = routes->to[lid].index % planes;
+	return foreign->flows[(index + planes - phase) % planes < foreign->more];
 }
 
 /* Shorter runs of a plane's LIDs are assigned one by one. */
@@ -156,7 +156,7 @@ static void walk_on(const struct pm_routes *routes, const struct foreign *foreig
 }
 
 /*
- * Numbers the ports for a plane's destinations. The LIDs of a block fill one port after
+ * Chooses the ports of a plane's destinations. The LIDs of a block fill one port after
  * the other, each up to its share of flows; pods may have separate ports. Where LIDs do
  * not form a run of their plane, blocks have all ports anyway, and a LID's port is
  * its rank. part[lid] may be NULL. Returns the number of ports.
@@ -216,7 +216,7 @@ static uint32_t choose_share(const struct pm_routes *routes, const struct mean *
 			high = 1;
 		foreign->share = high;
 		wanted = count_ports(routes, foreign);
-	} while (wanted > times * ports->number / ports->of && high > 1);
+	} while (wanted > times * ports->numerator / ports->denominator && high > 1);
 	/* low is too small */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
@@ -389,7 +389,7 @@ int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_err
 
 /*
  * The phase of a plane at a switch, for flows from this leaf and the following ones.
- * Slots with this number modulo n get the flows of the leaf with this index over that
+ * Slots with this index modulo n get the flows of the leaf with this index over that
  * switch, as by leaf_key() of moved.c. `behind`: for slots behind the leaf's own ones.
  */
 static uint32_t find_phase(const struct pm_routes *routes, const struct foreign *foreign,

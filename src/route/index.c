@@ -92,10 +92,10 @@ static bool starts_interval(const struct pm_routes *routes, uint32_t lid)
 	       (lid == 0 || routes->to[lid - 1].plane != routes->to[lid].plane);
 }
 
-/* Indexes intervals by plane, and the numbers of destinations. */
+/* Indexes intervals by plane, and destinations. */
 static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 {
-	uint32_t groups = routes->plan->tree.num_planes + 1, number = 0;
+	uint32_t groups = routes->plan->tree.num_planes + 1, index = 0;
 	struct pm_pool pool = {0};
 	uint32_t *next = pm_pool_array(&pool, groups, sizeof(*next));
 	uint32_t *slots = pm_pool_array(&pool, groups, sizeof(*slots));
@@ -112,8 +112,8 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 	for (uint32_t p = 0; p < groups; p++) {
 		routes->first_interval[p + 1] = routes->first_interval[p] + next[p];
 		next[p] = routes->first_interval[p];
-		number += slots[p];
-		slots[p] = number - slots[p];
+		index += slots[p];
+		slots[p] = index - slots[p];
 	}
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		struct destination *to = &routes->to[lid];
@@ -123,7 +123,7 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 		pm_bits_set(routes->plane_blocks +
 				    (size_t)to->plane * routes->touched_words,
 			    lid / PM_LFT_BLOCK);
-		to->number = to->counts ? slots[to->plane] + to->rank : to->rank;
+		to->index = to->counts ? slots[to->plane] + to->rank : to->rank;
 		if (starts_interval(routes, lid))
 			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
 		routes->intervals[next[to->plane] - 1].length++;
@@ -256,7 +256,7 @@ static uint32_t widest(const struct pm_routes *routes, unsigned int height)
 }
 
 /*
- * Numbers destinations for the digits: by rank. Where leaves have different links, some
+ * Orders destinations for the digits: by rank. Where leaves have different links, some
  * slots of parallel planes would meet on a link, as the switch above their leaves sends
  * all of them up: so these planes, and aggregation nodes, begin with different digits.
  */
@@ -327,13 +327,13 @@ static uint32_t choose_group_size(const struct pm_routes *routes, uint32_t leave
 }
 
 /*
- * Numbers a pod's leaves from `first` on, group by group. Groups of the second half and
+ * Indexes a pod's leaves from `first` on, group by group. Groups of the second half and
  * of the first half alternate: then the distance from a group's old place to its new one
  * differs from group to group.
  */
-static void number_pod(struct pm_routes *routes, uint32_t first, uint32_t end)
+static void index_pod(struct pm_routes *routes, uint32_t first, uint32_t end)
 {
-	uint32_t size = choose_group_size(routes, end - first), number = first;
+	uint32_t size = choose_group_size(routes, end - first), index = first;
 	uint32_t groups = (end - first + size - 1) / size;
 
 	for (uint32_t place = 0; place < groups; place++) {
@@ -341,12 +341,12 @@ static void number_pod(struct pm_routes *routes, uint32_t first, uint32_t end)
 		uint32_t leaf = first + group * size;
 
 		for (uint32_t i = 0; i < size && leaf < end; i++)
-			routes->number[leaf++] = number++;
+			routes->moved_index[leaf++] = index++;
 	}
 }
 
-/* Numbers the leaves for moved entries to other pods. */
-static void number_leaves(struct pm_routes *routes)
+/* Indexes the leaves for moved entries to other pods. */
+static void index_leaves(struct pm_routes *routes)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
@@ -355,7 +355,7 @@ static void number_leaves(struct pm_routes *routes)
 
 		while (end < tree->num_leaves && tree->pod[tree->leaves[end]] == pod)
 			end++;
-		number_pod(routes, first, end);
+		index_pod(routes, first, end);
 	}
 }
 
@@ -377,6 +377,6 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 	find_orders(routes);
 	rc = find_weights(routes, err);
 	if (!rc)
-		number_leaves(routes);
+		index_leaves(routes);
 	return rc;
 }

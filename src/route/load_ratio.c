@@ -53,15 +53,15 @@ bool pm_ratio_is_below(struct pm_ratio a, struct pm_ratio b)
 {
 	/* Products may not fit: whole numbers, then the rests upside down, as in Euclid's
 	 * algorithm. */
-	while (a.number / a.of == b.number / b.of) {
-		struct pm_ratio rest = {a.of, a.number % a.of};
+	while (a.numerator / a.denominator == b.numerator / b.denominator) {
+		struct pm_ratio rest = {a.denominator, a.numerator % a.denominator};
 
-		a = (struct pm_ratio){b.of, b.number % b.of};
+		a = (struct pm_ratio){b.denominator, b.numerator % b.denominator};
 		b = rest;
-		if (!a.of || !b.of)
-			return a.of && !b.of;
+		if (!a.denominator || !b.denominator)
+			return a.denominator && !b.denominator;
 	}
-	return a.number / a.of < b.number / b.of;
+	return a.numerator / a.denominator < b.numerator / b.denominator;
 }
 
 static struct pm_ratio find_ratio(const struct loads *r)

@@ -11,15 +11,15 @@ static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to
 	       pm_bits_test(route_reach_over(routes, &routes->now, port), to);
 }
 
-/* The destination's number among the slots of other leaves, less the leaf's number. */
+/* The destination's index among the slots of other leaves, less the leaf's index. */
 static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t lid)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	const struct destination *to = &routes->to[lid];
-	uint32_t index = tree->leaf_index[leaf], key = to->number + LEAF_INDEXES;
+	uint32_t index = tree->leaf_index[leaf], key = to->index + LEAF_INDEXES;
 	const struct own *own;
 
-	key -= tree->pod[to->sw] == tree->pod[leaf] ? index : routes->number[index];
+	key -= tree->pod[to->sw] == tree->pod[leaf] ? index : routes->moved_index[index];
 	if (!to->counts)
 		return key;
 	own = &routes->own[(size_t)index * (tree->num_planes + 1u) + to->plane];

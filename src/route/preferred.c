@@ -31,7 +31,7 @@ struct room {
 	uint32_t *path;	      /* [height][lid] port down on the path up, or PM_NONE */
 	uint32_t shift;	      /* the switch's summand for the .. */
 	const uint32_t *keys; /* .. keys, one of the next two; or NULL */
-	uint32_t *keys_2, *keys_above; /* [number in lids_of] level 2, and all others */
+	uint32_t *keys_2, *keys_above; /* [index in lids_of] level 2, and all others */
 	struct interval *spare;	       /* LIDs without an owner */
 	uint32_t num_spare;
 };

@@ -73,7 +73,7 @@ static void allocate_index(struct pm_routes *routes)
 	routes->own =
 		pm_pool_array(pool, (size_t)tree->num_leaves * (tree->num_planes + 1u),
 			      sizeof(*routes->own));
-	routes->number = pm_pool_array(pool, tree->num_leaves, sizeof(uint32_t));
+	routes->moved_index = pm_pool_array(pool, tree->num_leaves, sizeof(uint32_t));
 	routes->first_up =
 		pm_pool_array(pool, routes->num_switches + 1u, sizeof(uint32_t));
 	routes->up = pm_pool_array(pool, tree->num_ports, 1);

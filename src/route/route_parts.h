@@ -20,10 +20,10 @@
 
 /* Data of a LID, for inner loops. */
 struct destination {
-	uint32_t sw;	 /* switch of the place, PM_NONE: no such LID */
-	uint32_t rank;	 /* of the place; in a lone block all have one, see find_lone */
-	uint32_t order;	 /* for the digits: see find_orders */
-	uint32_t number; /* of slots: counted plane by plane, by rank; else the rank */
+	uint32_t sw;	/* switch of the place, PM_NONE: no such LID */
+	uint32_t rank;	/* of the place; in a lone block all have one, see find_lone */
+	uint32_t order; /* for the digits: see find_orders */
+	uint32_t index; /* of slots: counted plane by plane, by rank; else the rank */
 	uint32_t plane;
 	uint8_t port; /* 0: the switch itself */
 	bool counts; /* has a host's traffic: not a switch's, nor an aggregation node's */
@@ -36,9 +36,9 @@ struct interval {
 
 /* A leaf's own slots, which do not count among those that it sends to. */
 struct own {
-	uint32_t before; /* number in planes before this one */
+	uint32_t before; /* slots in planes before this one */
 	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
-	uint32_t count;	 /* number in this plane */
+	uint32_t count;	 /* slots in this plane */
 	uint32_t index;	 /* index of the plane's up port among the leaf's up ports */
 };
 
@@ -122,10 +122,10 @@ struct pm_routes {
 	uint64_t *plane_blocks;	    /* [plane + 1][touched_words] blocks with its LIDs */
 	struct interval *intervals; /* at most as many as LIDs */
 	struct own *own;	    /* [leaf][plane] */
-	uint32_t *number;	    /* [leaf] for moved entries to other pods */
+	uint32_t *moved_index;	    /* [leaf] its index for moved entries to other pods */
 	uint32_t *first_up;	    /* [switch + 1] into up */
 	uint8_t *up;		    /* up ports: see route_up */
-	uint8_t *up_by_num;	    /* likewise, but by number */
+	uint8_t *up_by_num;	    /* likewise, but by port number */
 	uint64_t *leaf_set;	    /* [words] */
 	uint64_t *planeless;	    /* [words] switches with a LID without a plane */
 	bool uneven;		    /* some leaf lacks planes that others have */

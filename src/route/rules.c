@@ -34,8 +34,8 @@
  * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
  * cut off somewhere. Those of a block fill one up port after the other, so that the
  * failure of an up port changes few blocks. Each block uses as few adjacent ports as have
- * room; the next block and the next switch go on from there. The up port is number
- * key mod count:
+ * room; the next block and the next switch go on from there. The up port is the one with
+ * index key mod count:
  *
  *   at level 1   key = index x step + part
  *   above        key = index + rank
@@ -53,15 +53,15 @@
  *
  * Moved entries: a port down if one leads there, else up. The candidates are the ports
  * that lead there in the whole tree, except the preferred port and those to neighbours
- * without any link to this switch now. The entry takes candidate number key mod count.
- * At a leaf the key is the destination's number less the leaf's. Above, a native one's is
- * its rank, divided as for the digit, plus the switch's index; a foreign one's is the
- * key of its preferred port, up or down. So moved entries spread evenly over the ports of
- * every switch, and those of one destination over the planes. If that port does not lead
- * there now, it is removed, and the next choice uses key / count. So an entry that has
- * moved seldom moves again at other failures.
+ * without any link to this switch now. The entry takes the candidate with index key mod
+ * count. At a leaf the key is the destination's index less the leaf's. Above, a native
+ * one's is its rank, divided as for the digit, plus the switch's index; a foreign one's
+ * is the key of its preferred port, up or down. So moved entries spread evenly over the
+ * ports of every switch, and those of one destination over the planes. If that port does
+ * not lead there now, it is removed, and the next choice uses key / count. So an entry
+ * that has moved seldom moves again at other failures.
  *
- * The leaf's number is subtracted for the sake of shift permutations, where all leaves
+ * The leaf's index is subtracted for the sake of shift permutations, where all leaves
  * send equally far: so the moved flows of all leaves take one plane. Each of them shares
  * a link up with one flow and a link down with another. With the latter, the next leaf's
  * moved flow shares its link up. So two flows of each leaf are halved; if planes differed
@@ -70,14 +70,14 @@
  * But the moved flows of a pod's leaves go to slots in a row, and in one plane they share
  * that plane's first-level switch. If more than SHARING slots in a row have the same
  * foreign port there, so many flows of the pod would meet on its link. So the pod's
- * leaves are renumbered in groups of SHARING leaves (index.c): the leaves of a group
+ * leaves are indexed anew in groups of SHARING leaves (index.c): the leaves of a group
  * still take one plane, different groups different ones. Larger groups would get a little
  * more bandwidth in all, but the moved flows among them less.
  *
  * No load of all-to-all traffic may grow. Between pods none does, as each pod keeps the
- * numbers that it had. Flows within the pod do not go above level 1, and for these the
- * numbers are the ranks. To a leaf's ports that makes no difference if the pod's other
- * leaves take each remaining plane equally often. Other pods are not renumbered.
+ * indexes that it had. Flows within the pod do not go above level 1, and for these the
+ * indexes are leaf_index. To a leaf's ports that makes no difference if the pod's other
+ * leaves take each remaining plane equally often. Other pods keep their indexes.
  */
 #include "route_parts.h"
 

@@ -35,10 +35,10 @@ struct plan {
 	struct pm_stale_entry *changed; /* by LID, then switch */
 	uint32_t num_changed, changed_room;
 	uint64_t *lids; /* LIDs that could loop */
-	/* [switch] of the cycle search: 2 x number of the LID; odd: fully searched */
+	/* [switch] of the cycle search: 2 x `search`; odd: fully searched */
 	uint32_t *visited, *stack;
-	uint8_t *followed; /* [switch] edges followed so far */
-	uint32_t number;
+	uint8_t *followed;    /* [switch] edges followed so far */
+	uint32_t search;      /* counts LIDs */
 	struct block *blocks; /* by switch and number */
 	uint32_t num_blocks, blocks_room;
 	/*
@@ -145,7 +145,7 @@ static uint32_t next_by(const struct plan *p, uint32_t sw, uint32_t lid, uint8_t
 /* Whether a cycle of old and new edges can be reached from a switch. */
 static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 {
-	uint32_t open = 2 * p->number, depth = 0;
+	uint32_t open = 2 * p->search, depth = 0;
 
 	if (p->visited[start] >= open)
 		return false;
@@ -175,7 +175,7 @@ static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 /* Whether a LID with these changed entries could loop. Unknown ones may lead anywhere. */
 static bool could_loop(struct plan *p, const struct pm_stale_entry *changed, uint32_t num)
 {
-	p->number++;
+	p->search++;
 	for (uint32_t i = 0; i < num; i++)
 		if (pm_installed_entry(&p->input->installed[changed[i].sw],
 				       changed[i].lid) == 0 ||

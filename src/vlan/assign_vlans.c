@@ -20,7 +20,7 @@
 
 /*
  * Whether VLAN a is better than b for a host of a switch: by the hosts on the links up,
- * from the lowest link on; then by the VLANs' hosts; then by number.
+ * from the lowest link on; then by the VLANs' hosts; then by index.
  */
 static bool is_better(const struct assigner *d, uint32_t sw, uint32_t a, uint32_t b)
 {
@@ -54,7 +54,7 @@ static void count_host(struct assigner *d, uint32_t h)
 /* Counts the remaining sites that some VLAN connects with this site, including itself. */
 static uint32_t count_connected(const struct assigner *d, uint32_t sw)
 {
-	const uint64_t *connected = d->connected + (size_t)d->number[sw] * d->words;
+	const uint64_t *connected = d->connected + (size_t)d->index[sw] * d->words;
 	uint32_t num = 0;
 
 	for (uint32_t w = 0; w < d->words; w++)
@@ -69,7 +69,7 @@ static void take_host(struct assigner *d, uint32_t h)
 	if (d->parts.gone[h] || --d->left[sw])
 		return;
 	parts_drop(&d->parts, sw);
-	d->remain[d->number[sw] / 64] &= ~(UINT64_C(1) << d->number[sw] % 64);
+	d->remain[d->index[sw] / 64] &= ~(UINT64_C(1) << d->index[sw] % 64);
 }
 
 static bool moves_there(const struct assigner *d, uint32_t sw, uint32_t h)
@@ -344,7 +344,7 @@ static void sort_sites(struct assigner *d)
 		d->sites[at] = sw;
 	}
 	for (uint32_t i = 0; i < d->num_sites; i++)
-		d->number[d->sites[i]] = i;
+		d->index[d->sites[i]] = i;
 }
 
 /*
@@ -374,7 +374,7 @@ static void find_connected(struct assigner *d, uint64_t *members)
 
 bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b)
 {
-	return pm_bits_test(d->connected + (size_t)d->number[a] * d->words, d->number[b]);
+	return pm_bits_test(d->connected + (size_t)d->index[a] * d->words, d->index[b]);
 }
 
 static int compare_priorities(const void *a, const void *b)
@@ -411,7 +411,7 @@ static void make_rooms(struct assigner *d, uint64_t **members)
 	d->by_priority = pm_pool_xarray(pool, hosts, sizeof(uint32_t));
 	d->first = pm_pool_xarray(pool, switches, sizeof(uint32_t));
 	d->sites = pm_pool_xarray(pool, switches, sizeof(uint32_t));
-	d->number = pm_pool_xarray(pool, switches, sizeof(uint32_t));
+	d->index = pm_pool_xarray(pool, switches, sizeof(uint32_t));
 	d->list = pm_pool_xarray(pool, switches, sizeof(uint32_t));
 	d->reach = pm_pool_xarray(pool, switches, sizeof(uint32_t));
 	d->left = pm_pool_xarray(pool, switches, sizeof(uint32_t));

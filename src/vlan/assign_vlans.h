@@ -15,8 +15,8 @@ struct assigner {
 	uint8_t *moves;		   /* [host] its line has to be written */
 	uint32_t *first; /* [switch] its first host; a switch's hosts follow each other */
 	uint32_t *sites; /* switches with hosts, in the order of trying */
-	uint32_t *number; /* [switch] its index in sites */
-	uint32_t *reach;  /* [switch] number of sites that any VLAN connects it with */
+	uint32_t *index; /* [switch] its index in sites */
+	uint32_t *reach; /* [switch] number of sites that any VLAN connects it with */
 	uint32_t num_sites, words; /* of 64 sites each */
 	uint32_t *by_priority;	   /* hosts by former priority, the highest first */
 	uint64_t *connected;	   /* [site][word] the same sites, as bits */

@@ -30,7 +30,7 @@ static void find_live(struct parts *p, const uint8_t *cut)
 	}
 }
 
-/* Gives all switches that links connect with one switch its number. */
+/* Gives all switches that links connect with one switch its index. */
 static void flood(const struct pm_vlans *v, const uint8_t *cut, uint32_t start,
 		  uint32_t *island, uint32_t *queue)
 {

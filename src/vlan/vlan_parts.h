@@ -14,7 +14,7 @@ struct parts {
 	uint32_t *live;	  /* [switch] present hosts that send tags; above 0: it is a site,
 			     which others have to reach */
 	uint8_t *gone;	  /* [host] its link has failed */
-	uint32_t *island; /* [switch] number of its component, connected by any links */
+	uint32_t *island; /* [switch] index of its component, connected by any links */
 	uint32_t num_live; /* hosts */
 };
 

@@ -691,7 +691,7 @@ static void test_load_ratio(void **state)
 		assert_true(pm_plan_match(world.plan, now, there));
 		assert_int_equal(
 			pm_routes_load_ratio(world.routes, there, NULL, NULL, &found), 0);
-		ratio = (double)found.number / (double)found.of;
+		ratio = (double)found.numerator / (double)found.denominator;
 		if (ratio != reference_ratio(&world, now))
 			fail_msg("seed %u: %f, not %f", (unsigned int)seed, ratio,
 				 reference_ratio(&world, now));

@@ -19,7 +19,7 @@
  * A plane describes an up port of a leaf by three numbers that mean the same on every
  * leaf: the component that the port leads to (without the leaves the tree falls into
  * components, such as a spine or a director chassis), the index of the first-level switch
- * among those of that component above the leaf's pod, and the number among parallel
+ * among those of that component above the leaf's pod, and the index among parallel
  * links.
  *
  *            chassis s0              chassis s1       two components, one

@@ -29,8 +29,8 @@
 
 /* A loop or cycle. */
 struct pm_mixture_ring {
-	/* Index of a Set; the number of Sets + that of a link in trace->active; or one of
-	 * those above. */
+	/* Index of a Set; the number of Sets + the index of a link in trace->active; or
+	 * one of those above. */
 	uint32_t made, removed;
 	uint32_t lid; /* of a loop */
 	uint32_t length;

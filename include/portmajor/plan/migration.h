@@ -12,9 +12,9 @@
 #include <portmajor/plan/plan.h>
 
 struct pm_migration {
-	uint32_t *nodes; /* of the fabric, that reboot, in order; owned */
-	uint32_t *group; /* [of the same list] number of its group, from 0 on; owned */
-	uint32_t num;	 /* of these nodes */
+	uint32_t *nodes;     /* of the fabric, that reboot, in order; owned */
+	uint32_t *group;     /* [of the same list] index of its group; owned */
+	uint32_t num;	     /* of these nodes */
 	uint32_t num_groups; /* nodes that do not wait for each other are groups of one */
 	uint32_t num_joint;  /* groups of several nodes */
 	uint32_t num_ports;  /* with another LID than planned */

@@ -64,12 +64,12 @@ struct pm_detours {
 void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 		      const struct pm_detours *detours);
 
-/* number / of, as integers: all builds compare it alike. `of` is above 0. */
+/* In integers, which all builds compare alike. The denominator is above 0. */
 struct pm_ratio {
-	uint64_t number, of;
+	uint64_t numerator, denominator;
 };
 
-/* Whether a ratio is below another one. Exact, whatever the numbers. */
+/* Whether a ratio is below another one. Exact, however large. */
 bool pm_ratio_is_below(struct pm_ratio ratio, struct pm_ratio other);
 
 /*

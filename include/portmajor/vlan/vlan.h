@@ -24,7 +24,7 @@
 #define PM_VLAN_TOP (PM_NONE - 1)    /* in pm_vlans.up: this is the top switch */
 #define PM_VLAN_PINNED (PM_NONE - 1) /* highest priority of a host */
 
-/* VLANs are numbered from 0; on a wire from a number of the caller. */
+/* VLANs have indexes from 0; their numbers on a wire begin with one of the caller's. */
 struct pm_vlans {
 	struct pm_pool pool;
 	const struct pm_fabric *fabric; /* borrowed, sealed, with its hosts */

@@ -10,7 +10,7 @@
 
 #define AHEAD 60 /* blocks in OpenSM's queue beside those on the wire */
 
-/* LFTs being read. Get number i is for block i % blocks of switch i / blocks. */
+/* LFTs being read. Get i is for block i % blocks of switch i / blocks. */
 struct reading {
 	const osm_subn_t *subn;
 	const struct pm_plan *plan;

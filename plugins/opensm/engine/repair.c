@@ -583,7 +583,7 @@ static bool is_interrupted(struct work *work)
 }
 
 /*
- * Makes SMP number `index` of the batch: the first item with a free path. Items without
+ * Makes SMP `index` of the batch: the first item with a free path. Items without
  * any path are left out, which is logged.
  */
 static enum smp_make take_item(struct work *work, uint32_t index, struct smp_request *smp,

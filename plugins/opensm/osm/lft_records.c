@@ -454,7 +454,7 @@ static const struct lft_records_noted *find_noted(const struct lft_records *reco
 								    : NULL;
 }
 
-/* A switch's number in the plan, which may have changed since it was noted. */
+/* A switch's index in the plan, which may have changed since it was noted. */
 static uint32_t known_now(const struct pm_plan *plan,
 			  const struct lft_records_noted *noted, uint64_t key)
 {

@@ -19,7 +19,7 @@
 
 struct mcast_groups_cache {
 	const void *key; /* OpenSM's structure; NULL: slot is free */
-	uint32_t value;	 /* port's place, switch's number in the plan, or PM_NONE */
+	uint32_t value;	 /* port's place, switch's index in the plan, or PM_NONE */
 };
 
 static struct mcast_groups_cache *find_slot(struct mcast_groups *groups, const void *key)

@@ -592,7 +592,7 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
  */
 static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 {
-	uint32_t number = (uint32_t)(slot - smps->slots);
+	uint32_t index = (uint32_t)(slot - smps->slots);
 	osm_vl15_t *vl15 = &smps->osm->vl15;
 	cl_list_item_t *item;
 
@@ -600,7 +600,7 @@ static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 	item = cl_qlist_tail(&vl15->rfifo);
 	for (int i = 0; i < SLOTS && item != cl_qlist_end(&vl15->rfifo);
 	     i++, item = cl_qlist_prev(item)) {
-		if (!is_slot((const osm_madw_t *)item, number, slot->serial))
+		if (!is_slot((const osm_madw_t *)item, index, slot->serial))
 			continue;
 		cl_qlist_remove_item(&vl15->rfifo, item);
 		cl_qlist_insert_tail(&vl15->ufifo, item);

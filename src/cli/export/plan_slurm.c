@@ -163,15 +163,15 @@ static void add_boxes(struct topology *t)
 
 /* ---- Printing ---- */
 
-static void print_names(const struct topology *t, uint32_t number, FILE *file)
+static void print_names(const struct topology *t, uint32_t index, FILE *file)
 {
-	const struct box *box = &t->boxes[number];
+	const struct box *box = &t->boxes[index];
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < box->num; i++)
 		t->names[num++] = t->hosts.list[box->first + i].name;
 	for (uint32_t i = 0; i < t->num_boxes && box->sw == PM_NONE; i++)
-		if (t->boxes[i].parent == number)
+		if (t->boxes[i].parent == index)
 			t->names[num++] = t->boxes[i].name;
 	cli_hostlist_print(file, t->names, num);
 }

@@ -23,11 +23,11 @@ bool cli_size(const char *text, uint32_t low, uint32_t high, uint32_t *bytes)
 
 int cli_find_word(const char *words, const char *word)
 {
-	for (int number = 0;; number++) {
+	for (int index = 0;; index++) {
 		size_t length = strcspn(words, "|");
 
 		if (length == strlen(word) && !strncmp(words, word, length))
-			return number;
+			return index;
 		words += length;
 		if (!*words++)
 			return -1;

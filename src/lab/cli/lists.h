@@ -27,7 +27,7 @@ int cli_take_sizes(const struct cli_option *option, char *argument, void *to);
 
 json_t *cli_list_json(const struct cli_list *list);
 
-/* The number of a word among words with | between, from 0; -1: not there. */
+/* The index of a word among words with | between; -1: not there. */
 int cli_find_word(const char *words, const char *word);
 
 #endif

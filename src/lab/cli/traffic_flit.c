@@ -311,15 +311,15 @@ static int take_lengths(const struct cli_option *option, char *argument, void *t
 	return take_list(option, argument, 1, to);
 }
 
-/* Reads a word of option->values into an enumeration that numbers them from 0. */
+/* Reads a word of option->values into an enumeration in their order. */
 static int take_word(const struct cli_option *option, char *argument, void *to)
 {
-	int number = cli_find_word(option->values, argument);
+	int index = cli_find_word(option->values, argument);
 
-	*(unsigned int *)to = (unsigned int)number;
-	return number < 0 ? cli_fail(EXIT_USAGE, "--%s %s: not one of %s", option->name,
-				     argument, option->values)
-			  : EXIT_FINE;
+	*(unsigned int *)to = (unsigned int)index;
+	return index < 0 ? cli_fail(EXIT_USAGE, "--%s %s: not one of %s", option->name,
+				    argument, option->values)
+			 : EXIT_FINE;
 }
 
 /* Reads ROUTING:VC:CROSSBAR:CROSSING, and :CREDIT, in cycles. */

@@ -33,7 +33,7 @@ static int add_point(struct packet_lab *lab, struct packet_run *run, double befo
 	return status;
 }
 
-static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
+static int run_point(struct packet_lab *lab, uint32_t index, json_t *points)
 {
 	const struct packet_request *request = lab->request;
 	struct packet_run run = {0};
@@ -42,8 +42,8 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 
 	lab->workload.load = packet_request_closed(request)
 				     ? 0
-				     : request->loads[number / request->seeds];
-	lab->workload.seed = (uint64_t)request->seed + number % request->seeds;
+				     : request->loads[index / request->seeds];
+	lab->workload.seed = (uint64_t)request->seed + index % request->seeds;
 	status = packet_jobs_assign(lab);
 	if (!status)
 		status = packet_run_begin(lab, &lab->workload, &lab->config, &run);

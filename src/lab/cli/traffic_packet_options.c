@@ -155,26 +155,26 @@ static int take_collective(const struct cli_option *option, char *argument, void
 
 int packet_take_placement(const struct cli_option *option, char *argument, void *to)
 {
-	int number = cli_find_word(option->values, argument);
+	int index = cli_find_word(option->values, argument);
 
-	*(bool *)to = number == 1;
-	return number < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
+	*(bool *)to = index == 1;
+	return index < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
 }
 
 static int take_repair(const struct cli_option *option, char *argument, void *to)
 {
-	int number = cli_find_word(option->values, argument);
+	int index = cli_find_word(option->values, argument);
 
-	*(enum repair *)to = (enum repair)number;
-	return number < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
+	*(enum repair *)to = (enum repair)index;
+	return index < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
 }
 
 static int take_transport(const struct cli_option *option, char *argument, void *to)
 {
-	int number = cli_find_word(option->values, argument);
+	int index = cli_find_word(option->values, argument);
 
-	*(bool *)to = number == 1;
-	return number < 0 ? fail_choice(option, "transport", argument) : EXIT_FINE;
+	*(bool *)to = index == 1;
+	return index < 0 ? fail_choice(option, "transport", argument) : EXIT_FINE;
 }
 
 #define MEMBER(member) CLI_MEMBER(struct packet_request, member)

@@ -63,7 +63,7 @@ static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
 
 /* ---- Loops and cycles ---- */
 
-/* Adds a loop or cycle that the present Set makes; returns its number. */
+/* Adds a loop or cycle that the present Set makes; returns its index. */
 static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uint32_t lid,
 			 const uint32_t *at, uint32_t length)
 {
@@ -267,14 +267,14 @@ static void change_entry(struct follower *f, uint32_t lid, uint32_t sw, uint8_t 
 		use_entry(f, lid, sw, true);
 }
 
-static void write_block(struct follower *f, uint32_t number)
+static void write_block(struct follower *f, uint32_t index)
 {
-	const struct pm_lft_trace_set *set = &f->trace->set[number];
-	const uint8_t *entries = f->trace->entries + (size_t)number * BLOCK;
+	const struct pm_lft_trace_set *set = &f->trace->set[index];
+	const uint8_t *entries = f->trace->entries + (size_t)index * BLOCK;
 	uint32_t first = set->block * BLOCK;
 	uint8_t *table = f->tables + (size_t)set->sw * f->length + first;
 
-	f->now = number;
+	f->now = index;
 	for (uint32_t i = 0; i < BLOCK; i++)
 		if (table[i] != entries[i] && first + i)
 			change_entry(f, first + i, set->sw, &table[i], entries[i]);

@@ -10,7 +10,7 @@
 #define FLIT_DAMAGED 2u /* the packet has lost its end */
 #define FLIT_SHIFT 2
 
-/* A VC of a link: number link << vc_shift | vc. */
+/* A VC of a link; its index is link << vc_shift | vc. */
 struct vc {
 	/* The buffer at the link's end: a ring. */
 	uint32_t first, fill;
@@ -59,7 +59,7 @@ struct source {
 	uint64_t arrived; /* its arrived packets, since measuring */
 };
 
-/* For a switch with stages. A turn is the number behind the last one served. */
+/* For a switch with stages. A turn is the index behind the last one served. */
 struct stage_vc {
 	uint32_t at;	 /* the front takes part in allocation from this cycle on */
 	uint32_t grants; /* as an output: turn of the VCs that request it */

@@ -138,9 +138,9 @@ static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t
 /* ---- Nodes and switches ---- */
 
 /* Chooses, in turn, an open VC of a link that no packet has, among these; or PM_NONE. */
-static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
+static uint32_t choose_vc(const struct pm_flit *flit, uint32_t index, uint64_t among)
 {
-	struct link *link = &flit->links[number];
+	struct link *link = &flit->links[index];
 	uint64_t later;
 	uint32_t vc;
 
@@ -150,7 +150,7 @@ static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t 
 	later = among & ~(uint64_t)0 << link->turn;
 	vc = (uint32_t)__builtin_ctzll(later ? later : among);
 	link->turn = (vc + 1) % PM_FLIT_MAX_VCS;
-	return number << flit->vc_shift | vc;
+	return index << flit->vc_shift | vc;
 }
 
 static uint32_t take_packet(struct pm_flit *flit)
@@ -248,9 +248,9 @@ static bool may_leave(struct pm_flit *flit, uint32_t vc)
 	return true;
 }
 
-static void send_by_link(struct pm_flit *flit, uint32_t number)
+static void send_by_link(struct pm_flit *flit, uint32_t index)
 {
-	uint32_t vc = flit->links[number].head, sending = flit->links[number].sending;
+	uint32_t vc = flit->links[index].head, sending = flit->links[index].sending;
 
 	if (sending != PM_NONE && flit->vcs[sending].listed && may_leave(flit, sending)) {
 		flit_send_front(flit, sending);

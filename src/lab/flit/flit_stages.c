@@ -9,7 +9,7 @@
  */
 #include "flit_parts.h"
 
-/* Whether one number precedes another, counted from `turn` on and then from 0. */
+/* Whether one index precedes another, counted from `turn` on and then from 0. */
 static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 {
 	return one - turn < other - turn;
@@ -18,11 +18,11 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 /* ---- VCs ---- */
 
 /* Lists the VCs with heads that request a VC of this link; returns their number. */
-static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
+static uint32_t find_asking(struct pm_flit *flit, uint32_t index)
 {
 	uint32_t num = 0;
 
-	for (uint32_t vc = flit->links[number].head; vc != PM_NONE;
+	for (uint32_t vc = flit->links[index].head; vc != PM_NONE;
 	     vc = flit->vcs[vc].after) {
 		struct stage_vc *stage = &flit->stage_vcs[vc];
 
@@ -71,16 +71,15 @@ static void take_vc(struct pm_flit *flit, uint32_t vc)
 		flit_unlist_vc(flit, vc);
 }
 
-static void allocate_vcs(struct pm_flit *flit, uint32_t number)
+static void allocate_vcs(struct pm_flit *flit, uint32_t index)
 {
-	uint32_t num = find_asking(flit, number);
-	uint64_t among = flit->all_vcs & ~flit->links[number].taken;
+	uint32_t num = find_asking(flit, index);
+	uint64_t among = flit->all_vcs & ~flit->links[index].taken;
 
 	if (!num)
 		return;
 	for (; among; among &= among - 1)
-		offer_vc(flit,
-			 number << flit->vc_shift | (uint32_t)__builtin_ctzll(among),
+		offer_vc(flit, index << flit->vc_shift | (uint32_t)__builtin_ctzll(among),
 			 num);
 	for (uint32_t i = 0; i < num; i++)
 		if (flit->stage_vcs[flit->asking[i]].offer != PM_NONE)
@@ -101,12 +100,12 @@ static bool vc_first(const struct pm_flit *flit, uint32_t vc, uint32_t other,
 }
 
 /* Offers an output to an input. */
-static void offer_output(struct pm_flit *flit, uint32_t number)
+static void offer_output(struct pm_flit *flit, uint32_t index)
 {
-	struct stage_link *output = &flit->stage_links[number], *input;
+	struct stage_link *output = &flit->stage_links[index], *input;
 	uint32_t best = PM_NONE;
 
-	for (uint32_t vc = flit->links[number].head; vc != PM_NONE;
+	for (uint32_t vc = flit->links[index].head; vc != PM_NONE;
 	     vc = flit->vcs[vc].after)
 		if (flit->vcs[vc].next_vc != PM_NONE &&
 		    flit->stage_vcs[vc].at <= flit->now &&
@@ -116,23 +115,23 @@ static void offer_output(struct pm_flit *flit, uint32_t number)
 	if (best == PM_NONE)
 		return;
 	input = &flit->stage_links[best >> flit->vc_shift];
-	if (input->offer == PM_NONE || comes_first(number, input->offer, input->takes))
-		input->offer = number;
+	if (input->offer == PM_NONE || comes_first(index, input->offer, input->takes))
+		input->offer = index;
 }
 
 /* Sends through an output, if the input has taken its offer. */
-static void use_output(struct pm_flit *flit, uint32_t number)
+static void use_output(struct pm_flit *flit, uint32_t index)
 {
-	struct stage_link *output = &flit->stage_links[number], *input;
+	struct stage_link *output = &flit->stage_links[index], *input;
 	uint32_t vc = output->front;
 
 	if (vc == PM_NONE)
 		return;
 	input = &flit->stage_links[vc >> flit->vc_shift];
-	if (input->offer != number)
+	if (input->offer != index)
 		return;
 	output->grants = (vc >> flit->vc_shift) + 1;
-	input->takes = number + 1;
+	input->takes = index + 1;
 	input->reads = vc + 1;
 	input->offer = PM_NONE;
 	flit_send_front(flit, vc);
