@@ -38,7 +38,7 @@ static uint32_t step(struct work *work, uint32_t smps)
 {
 	uint32_t at_once = work->parts->at_once;
 
-	work->cost.turns += smps / at_once + (smps % at_once != 0);
+	work->cost.round_trips += smps / at_once + (smps % at_once != 0);
 	return smps;
 }
 

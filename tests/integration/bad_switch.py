@@ -186,7 +186,7 @@ class Result:
         caps = self.caps if state is self.bad else {}
         return len(state.tables.pairs(None, caps)) - len(self.others(state))
 
-    def moved(self, old, new):
+    def lids_changed(self, old, new):
         """Other nodes that have another LID now, but have one."""
         own = {self.place} | ({h for h in new.tables.hosts if new.tables.netlist.nodes[h]
                                .ports[1][0] == self.place})
@@ -318,8 +318,8 @@ def describe(result):
     if set(bad.engines) != {result.engine}:
         words.append("/".join(dict.fromkeys(bad.engines)) or "no routing")
     for what, old, new in (("", result.before, bad), (" later", result.before or bad, well)):
-        moved = len(result.moved(old, new)) if old else 0
-        words += [f"{moved} LIDs moved{what}"] if moved else []
+        changed = len(result.lids_changed(old, new)) if old else 0
+        words += [f"{changed} LIDs changed{what}"] if changed else []
     full = len(result.netlist.hosts) * (len(result.netlist.hosts) - 1)
     then = len(well.tables.pairs())
     words += [f"later {then}"] if then < full else []

@@ -115,7 +115,7 @@ class LabCase(Folders):
         self.assertEqual(event.miscounted, [])
         self.assertGreaterEqual(event.sent + event.unheard, event.least,
                                 f"{event.name}: sent, least")
-        self.assertEqual(event.moved, 0, f"{event.name}: LIDs moved")
+        self.assertEqual(event.lids_changed, 0, f"{event.name}: LIDs changed")
         self.assertEqual(event.runs[-1].recomputed, 0, f"{event.name}: under the lock")
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
 

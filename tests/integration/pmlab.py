@@ -165,7 +165,7 @@ class Run:
     whole: int
     entries: int
     assigned: int
-    moved: int
+    lids_changed: int
     out_of_plan: int
     recomputed: int  # tables under OpenSM's lock
     computed_ms: float  # all in all
@@ -174,7 +174,7 @@ class Run:
     _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
     _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "least": "least",
                "full_load": "full load", "switches": "switches", "whole": "whole tables",
-               "entries": "entries", "assigned": "LIDs assigned", "moved": "changed",
+               "entries": "entries", "assigned": "LIDs assigned", "lids_changed": "changed",
                "out_of_plan": "out of plan", "recomputed": "recomputed"}
     _TIMES = re.compile(r"; computed in ([\d.]+) ms, ([\d.]+) of these under the lock")
 
@@ -309,7 +309,7 @@ class Event:
     # Tables of switches that OpenSM has dropped, sent before OpenSM sends them.
     rewritten = property(lambda self: sum(line.sent for line in self.returns))
     whole = property(lambda self: self._sum("whole"))
-    moved = property(lambda self: self._sum("moved"))
+    lids_changed = property(lambda self: self._sum("lids_changed"))
 
     @property
     def miscounted(self):

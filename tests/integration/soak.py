@@ -433,10 +433,10 @@ class Series:
             self.fail(f"links that are up are not in service: {idle[:5]}")
         self.judge_multicast("in the end")
         now = pmlab.Dump(path).lids
-        moved = {name: (self.lids[name], lid) for name, lid in now.items()
+        changed = {name: (self.lids[name], lid) for name, lid in now.items()
                  if name in self.lids and self.lids[name] != lid}
-        if moved:
-            self.fail(f"LIDs moved: {moved}")
+        if changed:
+            self.fail(f"LIDs changed: {changed}")
         if len(set(now.values())) != len(now):
             self.fail("a LID was given twice")
         self.osm.wait_answered(TIMEOUT_S)

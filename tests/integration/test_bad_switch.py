@@ -82,7 +82,7 @@ class BadSwitch(labtest.Folders):
         stock = bad_switch.attempt(self.make_folder(), "updn", place, "turned", kind)
         ours = bad_switch.attempt(self.make_folder(), "portmajor", place, "turned", kind)
         self.check_bad(ours, stock)
-        self.assertEqual(ours.moved(ours.before, ours.bad), [])
+        self.assertEqual(ours.lids_changed(ours.before, ours.bad), [])
         if others_differ(place, ours.before, ours.bad):
             self.assertEqual(living_differ(place, self.state_without(place, kind), ours.bad), [])
             named = [line for line in ours.bad.log.splitlines()

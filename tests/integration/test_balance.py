@@ -147,7 +147,7 @@ class BalanceCase(labtest.Folders):
         self.assertEqual(hup.wire, 0)
         self.end()
         event = self.start(self.cache)
-        self.assertEqual((event.moved, self.lab.osm.log().count("tables found in")), (0, 0))
+        self.assertEqual((event.lids_changed, self.lab.osm.log().count("tables found in")), (0, 0))
         after = pmlab.Dump(self.lab.dump())
         self.assertEqual(after.lids, before.lids)
         self.assertEqual(list(pmlab.changed_entries(before, after))[:5], [])

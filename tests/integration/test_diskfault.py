@@ -139,7 +139,7 @@ class DiskFault(labtest.Folders):
 
     def check_lids(self, lab, event):
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         now = pmlab.Dump(lab.dump()).lids
         self.assertEqual(now, {name: self.lids[name] for name in now})
 
@@ -359,7 +359,7 @@ class SlowDisk(SlowCase):
         self.slow.unlink()
         with self.lab() as lab:
             event = lab.bring_up()
-            self.assertEqual((event.moved, event.runs[-1].assigned), (0, 0))
+            self.assertEqual((event.lids_changed, event.runs[-1].assigned), (0, 0))
             self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
 
     def test_new_lids_in_time(self):
@@ -389,7 +389,7 @@ class SlowDisk(SlowCase):
             self.assertTrue(plan_is_whole(pmlab.kept(self.cache, "plan")))
             json.loads(pmlab.kept(self.cache, "state").read_text())
         with self.lab() as lab:
-            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(lab.bring_up().lids_changed, 0)
 
     def test_who_touches_files(self):
         """No thread of OpenSM's touches a file of ours."""
@@ -439,7 +439,7 @@ class HangingDisk(SlowCase):
         self.assertLess(log.index(self.LATE_LINE), log.index("SUBNET UP"))
         self.assertEqual(self.counted("end"), 0)
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
         self.assertEqual(event.wire, self.again.wire)
         self.assertEqual(lab.osm.log().count("ports get LIDs before"), 0)
@@ -468,7 +468,7 @@ class HangingDisk(SlowCase):
             self.fabric.back(cable)
         self.assertEqual(pmlab.kept(self.cache, "plan").read_bytes(), self.plan)
         with self.lab() as lab:
-            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(lab.bring_up().lids_changed, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
@@ -515,13 +515,13 @@ class HangingDisk(SlowCase):
             self.check_kept(lab)
             lab.measure("SIGHUP", lab.osm.hup)
         with self.lab() as lab:
-            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(lab.bring_up().lids_changed, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
         plan = pmlab.kept(self.cache, "plan")
         late, = plan.parent.glob("plan.late-*")
         late.rename(plan)
         with self.lab() as lab:
-            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(lab.bring_up().lids_changed, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 

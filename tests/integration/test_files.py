@@ -67,7 +67,7 @@ class FileCase(labtest.Folders):
     def check(self, lab, event, lids=None, plan=True):
         """It routes, and no LID changed; as planned for the netlist alone. Returns the Dump."""
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         dump = pmlab.Dump(lab.dump())
         if lids is not None:
             self.assertEqual(dump.lids, lids)
@@ -334,7 +334,7 @@ class Found(FileCase):
                 fabric.lose(target)
             with self.lab(fabric, host="h1-1") as lab:
                 event = lab.bring_up()
-                self.assertEqual(event.moved, 0)
+                self.assertEqual(event.lids_changed, 0)
                 self.assertIn(f"{TAKEN_OVER}{before}/plan", lab.osm.log())
                 for target in away:
                     lab.event("back", target)
@@ -362,7 +362,7 @@ class Found(FileCase):
             shutil.copytree(kept, ours)  # keeps its time
             fabric.lose("leaf2")
             with self.lab(fabric) as lab:
-                self.assertEqual(lab.bring_up().moved, 0)
+                self.assertEqual(lab.bring_up().lids_changed, 0)
                 self.assertIn(f"{TAKEN_OVER}{other}/plan", lab.osm.log())
                 self.assertEqual((ours / "plan").read_bytes(), (other / "plan").read_bytes())
             # From now on ours is the later one.
@@ -390,7 +390,7 @@ class Found(FileCase):
                 first.osm.process.wait(30)
                 event = wait_swept(second.osm, mark,
                                    wait_state(second.osm, "MASTER", mark.log_offset))
-                self.assertEqual(event.moved, 0)
+                self.assertEqual(event.lids_changed, 0)
                 self.assertIn(TAKEN_OVER, second.osm.log())
                 second.back("h3-3")
                 now = pmlab.Dump(second.dump())
@@ -448,14 +448,14 @@ class Drifting(FileCase):
         """With migrate a fabric without LIDs gets those of the base at once."""
         with self.lab(None, host="h1-1", conf=self.migrate) as lab:
             event = lab.bring_up()
-            self.assertEqual((event.moved, event.runs[-1].out_of_plan), (0, 0))
+            self.assertEqual((event.lids_changed, event.runs[-1].out_of_plan), (0, 0))
             self.check_lids(lab, self.planned)
 
     def test_taken_over(self):
         """Without, it gets those of the plan in force; both files are in the new folder."""
         with self.lab(None, host="h1-1") as lab:
             event = lab.bring_up()
-            self.assertEqual(event.moved, 0)
+            self.assertEqual(event.lids_changed, 0)
             self.assertIn(f"{TAKEN_OVER}{self.before}/plan", lab.osm.log())
             self.check_lids(lab, self.drifting)
             self.assertGreater(event.runs[-1].out_of_plan, 0)

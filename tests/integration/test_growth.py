@@ -180,7 +180,7 @@ class OverTime(labtest.Folders):
 
     # ---- judging
 
-    def check_event(self, lab, event, before=None, moved=0):
+    def check_event(self, lab, event, before=None, lids_changed=0):
         """Counts agree, paths are whole, and no place in `before` has another LID.
 
         Returns the State after the event.
@@ -189,10 +189,10 @@ class OverTime(labtest.Folders):
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
         self.assertEqual(event.miscounted, [])
         self.assertGreaterEqual(event.wire, event.least, event.name)
-        if moved and event.parts > 1:  # seen one after the other, a LID may change twice
-            self.assertGreaterEqual(event.moved, moved, f"{event.name}: LIDs moved")
+        if lids_changed and event.parts > 1:  # seen one after the other, a LID may change twice
+            self.assertGreaterEqual(event.lids_changed, lids_changed, f"{event.name}: LIDs changed")
         else:
-            self.assertEqual(event.moved, moved, f"{event.name}: LIDs moved")
+            self.assertEqual(event.lids_changed, lids_changed, f"{event.name}: LIDs changed")
         now = self.state(lab)
         if before:
             there = before.places.keys() & now.places.keys()
@@ -335,8 +335,8 @@ class Growth(Growing):
             self.check_same_tables(now, again)
         with self.lab(fabric, "-r") as lab:
             event = lab.bring_up()
-            self.assertGreater(event.moved, 0)
-            self.check_event(lab, event, moved=event.moved)
+            self.assertGreater(event.lids_changed, 0)
+            self.check_event(lab, event, lids_changed=event.lids_changed)
             self.check_planned(lab, self.plain.path)
             self.check_nothing_more(lab)
             now = self.state(lab)
@@ -431,7 +431,7 @@ class Replacement(OverTime):
             self.assertEqual(event.wire, 0)
             at = self.netlist.nodes["h3-2"].ports[1]
             event = self.change(lab, "old one again", self.plug("h1-3", 1, *at))
-            now = self.check_event(lab, event, before, moved=1)
+            now = self.check_event(lab, event, before, lids_changed=1)
             self.assertEqual(now.places[at].name, "h1-3")
             self.assertEqual(event.wire, 0)
             self.assertEqual(now.lids, planned)
@@ -496,10 +496,10 @@ class Replacement(OverTime):
 class Moved(OverTime):
     """Hosts in other slots: each has the LID of its slot, and no table changes."""
 
-    def check(self, lab, before, hosts, *commands, moved):
+    def check(self, lab, before, hosts, *commands, lids_changed):
         """The places of `hosts` afterwards: {host: (leaf, port)}."""
         event = self.change(lab, f"{hosts}", *commands)
-        now = self.check_event(lab, event, before, moved=moved)
+        now = self.check_event(lab, event, before, lids_changed=lids_changed)
         self.assertEqual(event.wire, 0)
         self.assertEqual({now.places[at].name: at for at in hosts.values()}, hosts)
         self.check_same_tables(before, now)
@@ -512,20 +512,20 @@ class Moved(OverTime):
             at = {name: self.netlist.nodes[name].ports[1] for name in self.plain.hosts}
             with self.subTest("swapped, switched off meanwhile"):
                 self.check(lab, before, {"h1-1": at["h3-2"], "h3-2": at["h1-1"]},
-                           *self.swap("h1-1", "h3-2", out="Clear"), moved=0)
+                           *self.swap("h1-1", "h3-2", out="Clear"), lids_changed=0)
             with self.subTest("swapped, each with its old LID, which is the other's now"):
                 self.check(lab, before, {"h2-1": at["h4-2"], "h4-2": at["h2-1"]},
-                           *self.swap("h2-1", "h4-2"), moved=2)
+                           *self.swap("h2-1", "h4-2"), lids_changed=2)
             with self.subTest("moved with its LID, which another one in its slot has now"):
                 self.check(lab, before, {"h1-4": at["h5-4"], "new-host": at["h1-4"]},
                            'Unlink "h1-4"', self.plug("h1-4", 1, *at["h5-4"]),
-                           self.plug("new-host", 1, *at["h1-4"]), moved=1)
+                           self.plug("new-host", 1, *at["h1-4"]), lids_changed=1)
             with self.subTest("moved back after a while"):
                 lab.event("lose", "h0-4")
                 self.check(lab, before, {"h1-4": at["h0-4"]}, 'Unlink "h1-4"',
-                           self.plug("h1-4", 1, *at["h0-4"]), moved=1)
+                           self.plug("h1-4", 1, *at["h0-4"]), lids_changed=1)
                 self.check(lab, before, {"h0-4": at["h5-4"]},
-                           self.plug("h0-4", 1, *at["h5-4"]), moved=1)
+                           self.plug("h0-4", 1, *at["h5-4"]), lids_changed=1)
             self.assertEqual(self.state(lab).lids, planned)
 
 
@@ -556,7 +556,7 @@ class Duplicates(OverTime):
         lid = before.lids["leaf4", 1]
         fabric.console(f'Baselid "h1-2"[1] {lid}')
         with self.lab(fabric) as lab:
-            now = self.check_event(lab, lab.bring_up(), moved=1)
+            now = self.check_event(lab, lab.bring_up(), lids_changed=1)
             self.assertEqual({w for w in now.lids if now.lids[w] != before.lids[w]} - both, set())
             self.assertEqual([now.lids[w] for w in both].count(lid), 1)
             self.check_nothing_more(lab)
@@ -623,7 +623,7 @@ class FirstStart(OverTime):
                 self.assertRegex(lab.osm.log(), rf"\b{total - differ} of {total}\b")
         with self.lab(fabric, "-r") as lab:
             event = lab.bring_up()
-            self.check_event(lab, event, moved=differ)
+            self.check_event(lab, event, lids_changed=differ)
             self.check_planned(lab, self.plain.path)
             planned = self.state(lab)
             self.check_nothing_more(lab)
@@ -697,9 +697,9 @@ class Migrate(OverTime):
             self.assertEqual(planned["leaf0", 2], before.lids["leaf1", 1])
             now = self.check_event(lab, lab.event("lose", "h1-1"), before)
             event = self.change(lab, "cable", 'Unlink "h0-2"', 'ReLink "h0-2"')
-            after = self.check_event(lab, event, moved=1)
+            after = self.check_event(lab, event, lids_changed=1)
             self.assertEqual(after.lids, {**now.lids, ("leaf0", 2): planned["leaf0", 2]})
-            last = self.check_event(lab, lab.event("back", "h1-1"), after, moved=1)
+            last = self.check_event(lab, lab.event("back", "h1-1"), after, lids_changed=1)
             self.assertNotEqual(last.lids["leaf1", 1], planned["leaf0", 2])
 
     def test_twice_the_spines(self):
@@ -821,8 +821,8 @@ class Migrate(OverTime):
             lab.event("back", "spine1")
         with self.migrating(fabric, "-r") as lab:
             event = lab.bring_up()
-            self.assertGreater(event.moved, 0)
-            self.check_event(lab, event, moved=event.moved)
+            self.assertGreater(event.lids_changed, 0)
+            self.check_event(lab, event, lids_changed=event.lids_changed)
             self.check_planned(lab, self.plain.path)
 
 

@@ -168,11 +168,11 @@ class Guide(Commands):
         self.assertEqual(pmlab.Run.find(shadow), [])
         self.assertNotIn("portmajor", first)
         outs = [pmlab.Run.find(log)[-1] for log in (taken, migrate, moved, after)]
-        self.assertEqual([run.moved for run in outs[:2]], [0, 0])
+        self.assertEqual([run.lids_changed for run in outs[:2]], [0, 0])
         self.assertGreater(outs[0].out_of_plan, 0)
         self.assertEqual(outs[1].out_of_plan, outs[0].out_of_plan)
-        self.assertGreater(outs[2].moved, 0)
-        self.assertEqual((outs[3].moved, outs[3].out_of_plan), (0, 0))
+        self.assertGreater(outs[2].lids_changed, 0)
+        self.assertEqual((outs[3].lids_changed, outs[3].out_of_plan), (0, 0))
         self.assertNotIn("portmajor", back)
 
 
@@ -188,7 +188,7 @@ class Acceptance(Commands):
         self.assertRegex(shadow, r"LFT blocks \d+ for this, \d+ to take over")
         runs = self.runs()
         self.assertGreaterEqual(len(runs), 6)
-        self.assertEqual({run.moved for run in runs}, {0})
+        self.assertEqual({run.lids_changed for run in runs}, {0})
         for run in runs:
             self.assertEqual(run.sent, run.acked)
         first = [run for run in runs if run.change == "first sweep as master: all tables written"]
@@ -225,7 +225,7 @@ class Readme(Commands):
         self.run_blocks(text)
         self.assertGreater(len(self.printed), 15)
         taken, back = self.restarts[1:]
-        self.assertEqual([run.moved for run in pmlab.Run.find(taken)], [0])
+        self.assertEqual([run.lids_changed for run in pmlab.Run.find(taken)], [0])
         self.assertNotIn("portmajor", back)
         # No installed file remains.
         left = [path for path in self.root.rglob("*portmajor*")

@@ -137,7 +137,7 @@ class SmCase(labtest.Folders):
 
     def check_all(self, lab, event, expected, away=None, plan=True):
         self.assertTrue(event.runs)
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         self.check_files(self.check_tables(lab, expected, away, plan), lab.osm.cache_dir)
 
     def kill(self, lab):
@@ -284,7 +284,7 @@ class Handover(SmCase):
         for action in actions:
             action()
         event = wait_swept(lab.osm, mark)
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         return pmlab.Dump(lab.dump())
 
     def lose(self, *targets):
@@ -371,7 +371,7 @@ class Handover(SmCase):
             "DISKFAULT_HANG": "1"})
         for number in (1, 2):
             event = self.kill_and_wait("a", "b")
-            self.assertEqual(event.moved, 0)
+            self.assertEqual(event.lids_changed, 0)
             self.check_tables(second, healthy)
             self.assertEqual(second.osm.log().count(late), number)
             if number == 1:
@@ -394,7 +394,7 @@ class Handover(SmCase):
         (self.caches["b"] / f"portmajor.{guid:016x}" / (PLAN + ".new")).mkdir(parents=True)
         second = self.start_standby("b", 2)
         event = self.kill_and_wait("a", "b")
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         self.check_tables(second, healthy)
         self.assertIn("guid2lid cannot be stored", second.osm.log())
         self.assertIn("portmajor: not saved: ", second.osm.log())
@@ -580,7 +580,7 @@ class Files(SmCase):
         """A manager takes the fabric over with these files; its log, and port_lids()."""
         with self.lab(self.fabric, cache or self.cache, **kwargs) as lab:
             event = lab.bring_up()
-            self.assertEqual(event.moved, 0)
+            self.assertEqual(event.lids_changed, 0)
             self.assertEqual([run.assigned for run in event.runs if run.assigned], [])
             return lab.osm.log(), self.check_tables(lab, self.expected)
 
@@ -678,7 +678,7 @@ class Files(SmCase):
         self.new.mkdir()
         self.plan.unlink()
         with self.lab(self.fabric, self.cache) as lab:
-            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(lab.bring_up().lids_changed, 0)
             self.check_tables(lab, self.expected)
             self.assertIn("portmajor: not saved: ", lab.osm.log())
             lab.lose(SWITCH)

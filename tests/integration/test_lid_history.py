@@ -38,8 +38,8 @@ class EvidenceCase(labtest.CacheCase):
     def check_back(self, lab, targets, before):
         """All parts return; no LID changes."""
         there = self.lids(lab)
-        moved = {name for name, lid in there.items() if before[name] != lid}
-        self.assertEqual(moved, set(), "LIDs that changed in the takeover")
+        changed = {name for name, lid in there.items() if before[name] != lid}
+        self.assertEqual(changed, set(), "LIDs that changed in the takeover")
         for target in targets:
             lab.event("back", target)
         after = self.lids(lab)

@@ -33,7 +33,7 @@ class InUse(LidCase):
                 osm.settle()
             with self.lab(fabric) as lab:
                 event = lab.bring_up()
-                self.assertEqual(event.moved, 0)
+                self.assertEqual(event.lids_changed, 0)
                 self.assertGreater(event.runs[0].out_of_plan, 0)
                 self.assertIn("tables found in the switches: none is kept", lab.osm.log())
                 self.check_reboots(event.runs[0].out_of_plan)
@@ -43,7 +43,7 @@ class InUse(LidCase):
                 lab.back("h7-3")
             with self.lab(fabric, args=["-r"]) as lab:
                 event = lab.bring_up()
-                self.assertGreater(event.moved, 0)
+                self.assertGreater(event.lids_changed, 0)
                 self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def check_reboots(self, out_of_plan):
@@ -67,10 +67,10 @@ class InUse(LidCase):
                 osm.settle()
             with self.lab(fabric, conf={"event_plugin_options": config}) as lab:
                 before = lab.bring_up()
-                self.assertEqual(before.moved, 0)
+                self.assertEqual(before.lids_changed, 0)
                 lab.lose("h7-3")
                 event = lab.back("h7-3")
-                self.assertLessEqual(event.moved, 1)
+                self.assertLessEqual(event.lids_changed, 1)
                 walked = lab.walk()
                 self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
 
@@ -136,7 +136,7 @@ class Replaced(LidCase):
                                    f'Guid "{name}" {0xABC0000 + number:#x}')
                     event = lab.back(name)
                     self.assertEqual([run.whole for run in event.runs if run.sent][:1], [1])
-                    self.assertEqual(event.moved, 0)
+                    self.assertEqual(event.lids_changed, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, before)
 
 

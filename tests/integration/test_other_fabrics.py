@@ -141,7 +141,7 @@ class MissingAtFirst(labtest.Folders):
 
     def check(self, lab, event):
         self.assertEqual(event.miscounted, [])
-        self.assertEqual(event.moved, 0, event.name)
+        self.assertEqual(event.lids_changed, 0, event.name)
         self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
 
     def test_late_parts(self):

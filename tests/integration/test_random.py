@@ -98,7 +98,7 @@ class Random(labtest.Folders):
 
     def check_event(self, event, predicted):
         self.assertEqual(event.miscounted, [])
-        self.assertEqual(event.moved, 0, event.name)
+        self.assertEqual(event.lids_changed, 0, event.name)
         if predicted is not None and event.parts <= 1:
             self.assertEqual(event.wire, predicted.blocks, event.name)
 

@@ -270,7 +270,7 @@ class Stopped(labtest.Folders):
             with pmlab.Lab(netlist, fabric=fabric, cache_dir=cache) as lab:
                 start = lab.bring_up()
                 self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-                self.assertEqual(start.moved, 0)
+                self.assertEqual(start.lids_changed, 0)
                 self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])
                 lab.back(self.TARGET)
                 self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])

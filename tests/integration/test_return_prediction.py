@@ -116,7 +116,7 @@ class Predictions(test_returns.Case):
         osm.hup()
         osm.wait_log("portmajor run .*: first sweep as master", mark)
         run, = pmlab.Run.find(osm.log(mark))
-        self.assertEqual((run.sent, run.moved), (predicted["first_sweep"], 0))
+        self.assertEqual((run.sent, run.lids_changed), (predicted["first_sweep"], 0))
         osm.settle(osm.mark(), sweep=False)
 
     def test_cable(self):

@@ -24,7 +24,7 @@ class RestartCase(labtest.CacheCase):
         """
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
         self.assertTrue(event.runs)
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         after = self.dump(lab)
         self.assertEqual(after.lids, before.lids)
         hosts = {after.lids[name] for name in after.hosts} - {after.lids[n] for n in away}
@@ -145,7 +145,7 @@ class DegradedWithoutCache(RestartCase):
         with a path is missing.
         """
         self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-        self.assertEqual(event.moved, 0)
+        self.assertEqual(event.lids_changed, 0)
         after = self.dump(lab)
         gone = set().union(*[set(lab.netlist.match(t)) for t in losses if ":" not in t])
         there = set(before.lids) - gone
@@ -161,7 +161,7 @@ class DegradedWithoutCache(RestartCase):
         for target in losses:
             event = lab.event("back", target)
             self.assertEqual(event.miscounted, [])
-            self.assertEqual(event.moved, 0)
+            self.assertEqual(event.lids_changed, 0)
             self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
         self.assertEqual(self.dump(lab).lids, healthy.lids)
         self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])

@@ -696,7 +696,8 @@ class Plugin(labtest.Folders):
                                ("least", run.least), ("full_load", run.full_load),
                                ("switches", run.switches), ("whole_tables", run.whole),
                                ("entries", run.entries), ("lids_assigned", run.assigned),
-                               ("lids_changed", run.moved), ("lids_out_of_plan", run.out_of_plan)):
+                               ("lids_changed", run.lids_changed),
+                               ("lids_out_of_plan", run.out_of_plan)):
             self.assertEqual(state["run"][member], logged, member)
         self.assertEqual(state["engine"], {"active": True, "used": "portmajor", "reason": None})
         self.assertEqual((state["sm_state"], state["running"]), ("master", True))

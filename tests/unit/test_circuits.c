@@ -15,11 +15,11 @@ static const struct pm_circuit_costs paper = {1e-4, 8e-9, 1e-2};
 static const uint64_t sizes[] = {1, 1000, 1000000};
 
 static struct pm_schedule *make(enum pm_collective algorithm, uint32_t processes,
-				uint64_t bytes, bool turns)
+				uint64_t bytes, bool alternating)
 {
 	struct pm_schedule *schedule = NULL;
 
-	schedule = pm_schedule_make(algorithm, processes, bytes, turns);
+	schedule = pm_schedule_make(algorithm, processes, bytes, alternating);
 	return schedule;
 }
 
@@ -72,7 +72,7 @@ static bool is_left_out(enum pm_collective algorithm, uint32_t processes, size_t
 static unsigned int compare_ports(enum pm_collective algorithm, uint32_t processes,
 				  size_t size)
 {
-	struct pm_schedule *turns = make(algorithm, processes, sizes[size], true);
+	struct pm_schedule *alternating = make(algorithm, processes, sizes[size], true);
 	struct pm_schedule *at_once = make(algorithm, processes, sizes[size], false);
 	unsigned int num = 0;
 
@@ -82,10 +82,11 @@ static unsigned int compare_ports(enum pm_collective algorithm, uint32_t process
 
 		if (is_left_out(algorithm, processes, size, ports, kept))
 			continue;
-		compare(kept && ports > 1 ? at_once : turns, algorithm, ports, kept);
+		compare(kept && ports > 1 ? at_once : alternating, algorithm, ports,
+			kept);
 		num++;
 	}
-	pm_schedule_free(turns);
+	pm_schedule_free(alternating);
 	pm_schedule_free(at_once);
 	return num;
 }
@@ -154,9 +155,10 @@ static void test_all_arrives(void **state)
 {
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = 4; p <= 64; p *= 2)
-			for (unsigned int turns = 0; turns < 2; turns++) {
+			for (unsigned int alternating = 0; alternating < 2;
+			     alternating++) {
 				struct pm_schedule *s =
-					make((enum pm_collective)a, p, 100, turns);
+					make((enum pm_collective)a, p, 100, alternating);
 				uint64_t got[64] = {0};
 				bool to_all = a == PM_COLLECTIVE_LINEAR ||
 					      a == PM_COLLECTIVE_BINOMIAL;
@@ -346,7 +348,7 @@ static void test_refused(void **state)
 }
 
 /*
- * Four processes of a ring stand for all: whatever the costs, and with turns or
+ * Four processes of a ring stand for all: whatever the costs, and with alternating or
  * without.
  */
 static void test_ring_of_four(void **state)
@@ -359,13 +361,14 @@ static void test_ring_of_four(void **state)
 			struct pm_circuits_config config = {.costs = costs[i / 4],
 							    .ports = 1 + (i & 1),
 							    .kept = i & 2};
-			bool turns = !config.kept || config.ports == 1;
+			bool alternating = !config.kept || config.ports == 1;
 			struct pm_schedule *schedule =
-				make(PM_COLLECTIVE_RING, processes, 1000003, turns);
+				make(PM_COLLECTIVE_RING, processes, 1000003, alternating);
 			struct pm_circuits_result all = play(schedule, config), four;
 
-			assert_int_equal(pm_circuits_run_ring(processes, 1000003, turns,
-							      &config, &four, NULL),
+			assert_int_equal(pm_circuits_run_ring(processes, 1000003,
+							      alternating, &config, &four,
+							      NULL),
 					 0);
 			assert_true(all.seconds >= four.seconds &&
 				    all.seconds <= four.seconds);

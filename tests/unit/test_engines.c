@@ -228,7 +228,7 @@ static void test_turns_by_packet(void **state)
 	struct both both;
 
 	begin_poisson(&both, 8);
-	both.flit.turns = PM_FLIT_BY_PACKET;
+	both.flit.arbitration = PM_FLIT_BY_PACKET;
 	for (uint32_t load = 50000; load <= 400000; load += 50000)
 		assert_true(fabs(compare(&both, load)) < 0.03);
 	end(&both);

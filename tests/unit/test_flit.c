@@ -465,7 +465,7 @@ static struct pm_flit_config config_of(uint32_t number)
 	config.rule = number & 4 ? PM_FLIT_DATELINE : PM_FLIT_HOP;
 	config.delay = number & 8 ? 3 : 0;
 	config.reads = number & 16 ? 3 : 1;
-	config.turns = number & 16 ? PM_FLIT_BY_PACKET : PM_FLIT_BY_FLIT;
+	config.arbitration = number & 16 ? PM_FLIT_BY_PACKET : PM_FLIT_BY_FLIT;
 	if (!(number & 16) && number & 8)
 		config.stages = (struct pm_flit_stages){number % 3, 1, 1, number % 4, 2};
 	config.length = number & 32 ? 7 : 150;
@@ -839,7 +839,7 @@ static void test_refused(void **state)
 	REFUSE(other, "dateline is for a torus", c.rule = PM_FLIT_DATELINE);
 	REFUSE(net, "dateline", c.rule = PM_FLIT_DATELINE, c.vcs = 1);
 	REFUSE(other, "row is for a torus", c.rule = PM_FLIT_ROW);
-	REFUSE(net, "turns by packet", c.turns = PM_FLIT_BY_PACKET,
+	REFUSE(net, "arbitration by packet", c.arbitration = PM_FLIT_BY_PACKET,
 	       c.stages = (struct pm_flit_stages){0, 1, 1, 1, 0});
 	REFUSE(net, "the crossbar's allocation: 0", c.stages.vc = 1);
 	REFUSE(net, "VC allocation: 257", c.stages.crossbar = 1, c.stages.vc = 257);

@@ -132,7 +132,7 @@ static void test_rows(void **state)
 		struct pm_return_cost found = find(&rows[i].back, 4),
 				      wanted = rows[i].cost;
 
-		wanted.turns = found.turns;
+		wanted.round_trips = found.round_trips;
 		if (memcmp(&found, &wanted, sizeof(found)) != 0)
 			fail_msg("%s: Gets %u %u %u, Sets %u %u %u; %u switches",
 				 rows[i].name, found.port_gets, found.remote_gets,
@@ -159,11 +159,11 @@ static void test_all_but_a_leaf(void **state)
 }
 
 /* Steps wait for each other, and so many SMPs of a step are on the wire at a time. */
-static void test_turns(void **state)
+static void test_round_trips(void **state)
 {
 	static const struct {
 		const char *ends;
-		uint32_t at_once, turns;
+		uint32_t at_once, round_trips;
 	} cases[] = {
 		{"l:1", 4, 5},					   /* 1, 3, 1, 2, 2 */
 		{"l:1", 1, 9},	 {"l:1", 2, 6}, {"l:1 l:2", 4, 6}, /* 2, 6, 1, 4, 4 */
@@ -173,7 +173,8 @@ static void test_turns(void **state)
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		const struct back back = {cases[i].ends, NULL, NULL};
 
-		assert_int_equal(find(&back, cases[i].at_once).turns, cases[i].turns);
+		assert_int_equal(find(&back, cases[i].at_once).round_trips,
+				 cases[i].round_trips);
 	}
 }
 
@@ -182,7 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_all_but_a_leaf),
-		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_round_trips),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

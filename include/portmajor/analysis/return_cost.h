@@ -51,10 +51,10 @@ struct pm_return_cost {
 	uint32_t remote_gets; /* remote nodes, ports and P_Keys */
 	uint32_t switch_gets; /* port 0 and SwitchInfo */
 	/* Sets of: */
-	uint32_t table_sets; /* LFT blocks of whole tables */
-	uint32_t value_sets; /* values of ports, and SwitchInfo */
-	uint32_t state_sets; /* ARMED and ACTIVE */
-	uint32_t turns; /* at_once SMPs after the other; each step waits for answers */
+	uint32_t table_sets;  /* LFT blocks of whole tables */
+	uint32_t value_sets;  /* values of ports, and SwitchInfo */
+	uint32_t state_sets;  /* ARMED and ACTIVE */
+	uint32_t round_trips; /* of at_once SMPs each, one after the other */
 };
 
 /* The SMPs of all these steps. */

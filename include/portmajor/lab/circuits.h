@@ -53,7 +53,7 @@ int pm_circuits_run(const struct pm_schedule *schedule,
  * The same for a ring of `processes` (pm_collective_check), with any number of circuits
  * at a time: simulates four of its processes, and multiplies the counts. O(processes).
  */
-int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool turns,
+int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool alternating,
 			 const struct pm_circuits_config *config,
 			 struct pm_circuits_result *result, struct pm_error *err);
 

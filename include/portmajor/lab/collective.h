@@ -92,23 +92,24 @@ struct pm_schedule {
 };
 
 /*
- * The messages of an algorithm. With `turns` the even processes of a ring send in one
- * step and the odd ones in the next, so that each has one partner at a time; other
+ * The messages of an algorithm. With `alternating` the even processes of a ring send in
+ * one step and the odd ones in the next, so that each has one partner at a time; other
  * algorithms ignore it. The caller frees the schedule. O(messages): processes - 1
  * of them (linear, binomial), processes x log2 processes (recursive doubling), or
  * processes x (processes - 1) (ring).
  */
 struct pm_schedule *pm_schedule_make(enum pm_collective algorithm, uint32_t processes,
-				     uint64_t bytes, bool turns);
+				     uint64_t bytes, bool alternating);
 
 /*
  * Four processes of a ring of `processes`, joined to a ring of their own, with all steps
  * of the long ring. A process of a ring depends on its two neighbours alone, and all
- * processes, or with `turns` every second one, do the same at the same time. So each of
- * the four does what every fourth process of the long ring does. The caller frees
+ * processes, or with `alternating` every second one, do the same at the same time. So
+ * each of the four does what every fourth process of the long ring does. The caller frees
  * the schedule. O(processes).
  */
-struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns);
+struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes,
+					  bool alternating);
 void pm_schedule_free(struct pm_schedule *schedule);
 
 /* Bytes of a message, not rounded. */

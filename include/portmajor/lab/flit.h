@@ -74,7 +74,7 @@ struct pm_flit_stages {
 };
 
 /* When an output of a switch without stages goes on to the next VC. */
-enum pm_flit_turns {
+enum pm_flit_arbitration {
 	PM_FLIT_BY_FLIT,
 	PM_FLIT_BY_PACKET, /* sooner only if a packet's next flit cannot leave */
 };
@@ -88,7 +88,7 @@ struct pm_flit_config {
 	enum pm_flit_rule rule;
 	uint32_t reads; /* flits of an input in a cycle, 1 and up */
 	uint32_t delay; /* of a switch in cycles, 0 to PM_FLIT_MAX_CABLE */
-	enum pm_flit_turns turns;
+	enum pm_flit_arbitration arbitration;
 	struct pm_flit_stages stages; /* each 0 to PM_FLIT_MAX_STAGE; reads has to be 1 */
 	uint32_t length;	      /* of packets in flits, 1 to PM_FLIT_MAX_LENGTH */
 	uint32_t load;		      /* of each node, in millionths of a flit a cycle */

@@ -77,7 +77,7 @@ static json_t *service_json(const struct cli_return *back,
 		"{s:I, s:I, s:I, s:I, s:f}", "hosts", (json_int_t)cost->hosts, "cables",
 		(json_int_t)cost->cables, "whole_tables", (json_int_t)cost->switches,
 		"unreached", (json_int_t)cost->unreached, "ms",
-		(double)cost->turns * back->settings->mad_us / 1000);
+		(double)cost->round_trips * back->settings->mad_us / 1000);
 
 	return cli_json_join(links, smps);
 }

@@ -38,16 +38,17 @@ int collective_simulate(const struct collective_request *request,
 		.kept = rule.kept,
 		.circuits = rule.ideal ? 0 : request->circuits,
 	};
-	bool turns = !rule.kept || rule.ports == 1;
+	bool alternating = !rule.kept || rule.ports == 1;
 	struct pm_schedule *schedule;
 	struct pm_error err;
 	int rc;
 
 	if (algorithm == PM_COLLECTIVE_RING && !config.circuits) {
-		rc = pm_circuits_run_ring(request->processes, bytes, turns, &config,
+		rc = pm_circuits_run_ring(request->processes, bytes, alternating, &config,
 					  result, &err);
 	} else {
-		schedule = pm_schedule_make(algorithm, request->processes, bytes, turns);
+		schedule = pm_schedule_make(algorithm, request->processes, bytes,
+					    alternating);
 		rc = pm_circuits_run(schedule, &config, result, &err);
 		pm_schedule_free(schedule);
 	}

@@ -427,10 +427,10 @@ static const struct cli_option options[] = {
 	 WORD(rule, "hop|dateline|any|one|row")},
 	{0, "reads", "N", "Flits that a switch reads of an input in a cycle. Default 1.",
 	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
-	{0, "turns", "HOW",
+	{0, "arbitration", "HOW",
 	 "An output serves the next VC after each flit (default) or after each "
 	 "packet.",
-	 WORD(config.turns, "flit|packet")},
+	 WORD(config.arbitration, "flit|packet")},
 	{0, "router", "STAGES",
 	 "Switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in "
 	 "cycles. Default: none; a flit may pass in the cycle of its arrival.",

@@ -110,9 +110,9 @@ static void add_linear(struct pm_schedule *schedule)
 		add_transfer(schedule, to - 1, 0, to, schedule->processes);
 }
 
-static void add_ring(struct pm_schedule *schedule, bool turns)
+static void add_ring(struct pm_schedule *schedule, bool alternating)
 {
-	uint32_t num = schedule->processes, stride = turns ? 2 : 1;
+	uint32_t num = schedule->processes, stride = alternating ? 2 : 1;
 
 	for (uint32_t step = 0; step < (schedule->parts - 1) * stride; step++)
 		for (uint32_t from = step % stride; from < num; from += stride)
@@ -152,17 +152,18 @@ static struct pm_schedule *new_schedule(uint32_t processes, uint32_t parts,
 	return schedule;
 }
 
-struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns)
+struct pm_schedule *pm_schedule_make_four(uint32_t processes, uint64_t bytes,
+					  bool alternating)
 {
 	struct pm_schedule *schedule =
 		new_schedule(4, processes, bytes, (size_t)4 * (processes - 1));
 
-	add_ring(schedule, turns);
+	add_ring(schedule, alternating);
 	return schedule;
 }
 
 struct pm_schedule *pm_schedule_make(enum pm_collective algorithm, uint32_t processes,
-				     uint64_t bytes, bool turns)
+				     uint64_t bytes, bool alternating)
 {
 	struct pm_schedule *schedule;
 	size_t num = processes - 1;
@@ -177,7 +178,7 @@ struct pm_schedule *pm_schedule_make(enum pm_collective algorithm, uint32_t proc
 		add_linear(schedule);
 		break;
 	case PM_COLLECTIVE_RING:
-		add_ring(schedule, turns);
+		add_ring(schedule, alternating);
 		break;
 	case PM_COLLECTIVE_DOUBLING:
 		add_doubling(schedule);

@@ -42,7 +42,7 @@ struct node {
 /* The next event of a message's packet, or of a request. */
 enum event { AT_LINK, ARRIVED, NOTICED, HANDLED, TIMED_OUT };
 
-struct run {
+struct simulation {
 	const struct pm_dsm_config *config;
 	struct pm_dsm_result result;
 	struct pm_pool pool;
@@ -57,29 +57,29 @@ struct run {
 /* ---- Sending ---- */
 
 /* The time of bytes on a link, in picoseconds. */
-static uint64_t wire_time(const struct run *run, uint64_t bytes)
+static uint64_t wire_time(const struct simulation *sim, uint64_t bytes)
 {
-	return bytes * 8 * 1000000 / run->config->mbps;
+	return bytes * 8 * 1000000 / sim->config->mbps;
 }
 
 /* Queues for a resource that serves in turn; returns when it has served. */
-static uint64_t take_turn(struct run *run, uint64_t *is_free, uint64_t ready,
+static uint64_t take_turn(struct simulation *sim, uint64_t *is_free, uint64_t ready,
 			  uint64_t time)
 {
 	*is_free = (*is_free > ready ? *is_free : ready) + time;
 	if (*is_free > MAX_CLOCK)
-		run->events.out_of_range = true;
+		sim->events.out_of_range = true;
 	return *is_free;
 }
 
-static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t ready,
-			uint64_t bytes)
+static void put_on_link(struct simulation *sim, uint32_t m, struct node *from,
+			uint64_t ready, uint64_t bytes)
 {
-	uint64_t gone = take_turn(run, &from->out, ready, wire_time(run, bytes));
+	uint64_t gone = take_turn(sim, &from->out, ready, wire_time(sim, bytes));
 
-	run->result.packets++;
-	run->result.bytes += bytes;
-	pm_event_queue_add(&run->events, gone + run->config->latency - run->events.now,
+	sim->result.packets++;
+	sim->result.bytes += bytes;
+	pm_event_queue_add(&sim->events, gone + sim->config->latency - sim->events.now,
 			   AT_LINK, m);
 }
 
@@ -89,169 +89,169 @@ static uint32_t header_of(const struct message *message)
 	return message->direct ? 0 : PM_DSM_HEADER;
 }
 
-static void send_bytes(struct run *run, uint32_t from, struct message message,
+static void send_bytes(struct simulation *sim, uint32_t from, struct message message,
 		       uint32_t bytes)
 {
-	const struct pm_dsm_config *config = run->config;
-	struct node *node = &run->nodes[from];
+	const struct pm_dsm_config *config = sim->config;
+	struct node *node = &sim->nodes[from];
 	uint32_t header = header_of(&message), data = PM_DSM_PACKET - header;
 	uint64_t ready = 0;
 
-	pm_xgrow(&run->messages, &run->room, run->num_messages + 1, sizeof(message));
+	pm_xgrow(&sim->messages, &sim->room, sim->num_messages + 1, sizeof(message));
 	message.packets = bytes ? (bytes + data - 1) / data : 1;
 	message.on_link = message.packets;
 	message.last = bytes - (message.packets - 1) * data + header;
-	run->messages[run->num_messages++] = message;
-	run->result.messages++;
+	sim->messages[sim->num_messages++] = message;
+	sim->result.messages++;
 	for (uint32_t i = 0; i < message.packets; i++) {
 		if (!i || !message.direct)
-			ready = take_turn(run, &node->processor, run->events.now,
+			ready = take_turn(sim, &node->processor, sim->events.now,
 					  config->touch);
-		run->result.headers += header;
-		put_on_link(run, run->num_messages - 1, node, ready + config->delay,
+		sim->result.headers += header;
+		put_on_link(sim, sim->num_messages - 1, node, ready + config->delay,
 			    i + 1 == message.packets ? message.last : PM_DSM_PACKET);
 	}
 }
 
-static void request(struct run *run, uint32_t a)
+static void request(struct simulation *sim, uint32_t a)
 {
-	struct request *one = &run->requests[a];
+	struct request *one = &sim->requests[a];
 
 	one->tries++;
-	send_bytes(run, one->node,
+	send_bytes(sim, one->node,
 		   (struct message){.kind = QUESTION,
 				    .request = a,
 				    .pages = one->missing,
 				    .to = one->owner},
-		   run->config->small);
-	pm_event_queue_add(&run->events, run->config->timeout, TIMED_OUT, a);
+		   sim->config->small);
+	pm_event_queue_add(&sim->events, sim->config->timeout, TIMED_OUT, a);
 }
 
 /* ---- Events ---- */
 
-static void finish_question(struct run *run, struct request *one)
+static void finish_question(struct simulation *sim, struct request *one)
 {
 	one->done = true;
 	if (one->next != NONE) {
-		request(run, one->next);
+		request(sim, one->next);
 		return;
 	}
-	if (!run->result.first)
-		run->result.first = run->events.now;
-	run->result.last = run->events.now;
+	if (!sim->result.first)
+		sim->result.first = sim->events.now;
+	sim->result.last = sim->events.now;
 }
 
-static void give_answers(struct run *run, const struct message *question)
+static void give_answers(struct simulation *sim, const struct message *question)
 {
-	const struct request *one = &run->requests[question->request];
+	const struct request *one = &sim->requests[question->request];
 	struct message answer = {
 		.kind = ANSWER,
 		.request = question->request,
 		.to = one->node,
-		.direct = run->config->rdma && one->pages,
+		.direct = sim->config->rdma && one->pages,
 	};
 
 	for (uint64_t left = question->pages; left; left &= left - 1) {
 		answer.pages = left & (~left + 1);
-		send_bytes(run, one->owner, answer,
-			   one->pages ? run->config->page : run->config->small);
+		send_bytes(sim, one->owner, answer,
+			   one->pages ? sim->config->page : sim->config->small);
 	}
 }
 
 /* Handles a complete message. */
-static void handle(struct run *run, struct message message)
+static void handle(struct simulation *sim, struct message message)
 {
-	struct request *one = &run->requests[message.request];
+	struct request *one = &sim->requests[message.request];
 
 	if (message.kind == QUESTION) {
-		give_answers(run, &message);
+		give_answers(sim, &message);
 		return;
 	}
 	one->missing &= ~message.pages;
 	if (!one->missing && !one->done)
-		finish_question(run, one);
+		finish_question(sim, one);
 }
 
-static void time_out(struct run *run, uint32_t a)
+static void time_out(struct simulation *sim, uint32_t a)
 {
-	struct request *one = &run->requests[a];
+	struct request *one = &sim->requests[a];
 
 	if (one->done)
 		return;
-	if (one->tries == run->config->tries) {
-		run->result.unanswered++;
-		finish_question(run, one);
+	if (one->tries == sim->config->tries) {
+		sim->result.unanswered++;
+		finish_question(sim, one);
 		return;
 	}
-	run->result.repeats++;
-	request(run, a);
+	sim->result.repeats++;
+	request(sim, a);
 }
 
 /* A packet has passed the switches, and waits until the link to its node is free. */
-static void pass_link(struct run *run, uint32_t m)
+static void pass_link(struct simulation *sim, uint32_t m)
 {
-	struct message *message = &run->messages[m];
-	struct node *node = &run->nodes[message->to];
+	struct message *message = &sim->messages[m];
+	struct node *node = &sim->nodes[message->to];
 	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
 
 	/* It arrives while on the sender's link, unless another packet is first. */
-	now = run->events.now;
-	node->in = node->in + wire_time(run, bytes) > now
-			   ? node->in + wire_time(run, bytes)
+	now = sim->events.now;
+	node->in = node->in + wire_time(sim, bytes) > now
+			   ? node->in + wire_time(sim, bytes)
 			   : now;
-	pm_event_queue_add(&run->events, node->in - now, ARRIVED, m);
+	pm_event_queue_add(&sim->events, node->in - now, ARRIVED, m);
 }
 
-static void arrive(struct run *run, uint32_t m)
+static void arrive(struct simulation *sim, uint32_t m)
 {
-	struct message *message = &run->messages[m];
-	struct node *node = &run->nodes[message->to];
+	struct message *message = &sim->messages[m];
+	struct node *node = &sim->nodes[message->to];
 
 	if (message->direct) {
 		if (--message->packets)
 			return;
 	} else if (!node->posted) {
-		run->result.lost++;
+		sim->result.lost++;
 		return;
 	} else {
 		node->posted--;
 	}
-	pm_event_queue_add(&run->events, run->config->delay, NOTICED, m);
+	pm_event_queue_add(&sim->events, sim->config->delay, NOTICED, m);
 }
 
-static void notice(struct run *run, uint32_t m)
+static void notice(struct simulation *sim, uint32_t m)
 {
-	struct node *node = &run->nodes[run->messages[m].to];
-	uint64_t now = run->events.now;
+	struct node *node = &sim->nodes[sim->messages[m].to];
+	uint64_t now = sim->events.now;
 
-	pm_event_queue_add(&run->events,
-			   take_turn(run, &node->processor, now, run->config->touch) -
+	pm_event_queue_add(&sim->events,
+			   take_turn(sim, &node->processor, now, sim->config->touch) -
 				   now,
 			   HANDLED, m);
 }
 
-static void finish_packet(struct run *run, uint32_t m)
+static void finish_packet(struct simulation *sim, uint32_t m)
 {
-	struct message *message = &run->messages[m];
+	struct message *message = &sim->messages[m];
 
 	if (!message->direct) {
-		run->nodes[message->to].posted++;
+		sim->nodes[message->to].posted++;
 		if (--message->packets)
 			return;
 	}
-	handle(run, *message); /* a copy, as further messages may move the array */
+	handle(sim, *message); /* a copy, as further messages may move the array */
 }
 
-static void play(struct run *run)
+static void play(struct simulation *sim)
 {
-	static void (*const handlers[])(struct run *, uint32_t) = {
+	static void (*const handlers[])(struct simulation *, uint32_t) = {
 		[AT_LINK] = pass_link,	   [ARRIVED] = arrive,	   [NOTICED] = notice,
 		[HANDLED] = finish_packet, [TIMED_OUT] = time_out,
 	};
 	struct pm_event event;
 
-	while (pm_event_queue_take(&run->events, &event))
-		handlers[event.kind](run, event.index);
+	while (pm_event_queue_take(&sim->events, &event))
+		handlers[event.kind](sim, event.index);
 }
 
 static int check_dsm(const struct pm_dsm_config *config, uint32_t pages,
@@ -274,26 +274,27 @@ static int check_dsm(const struct pm_dsm_config *config, uint32_t pages,
 	return 0;
 }
 
-static int begin_run(struct run *run, const struct pm_dsm_config *config, uint32_t pages,
-		     struct pm_error *err)
+static int begin_simulation(struct simulation *sim, const struct pm_dsm_config *config,
+			    uint32_t pages, struct pm_error *err)
 {
 	int rc = check_dsm(config, pages, err);
 
-	*run = (struct run){.config = config};
+	*sim = (struct simulation){.config = config};
 	if (rc)
 		return rc;
-	run->nodes = pm_pool_xarray(&run->pool, config->nodes, sizeof(*run->nodes));
+	sim->nodes = pm_pool_xarray(&sim->pool, config->nodes, sizeof(*sim->nodes));
 	/* at most two for each node */
-	run->requests = pm_pool_xarray(&run->pool, 2 * (size_t)config->nodes,
-				       sizeof(*run->requests));
+	sim->requests = pm_pool_xarray(&sim->pool, 2 * (size_t)config->nodes,
+				       sizeof(*sim->requests));
 	for (uint32_t i = 0; i < config->nodes; i++)
-		run->nodes[i].posted = config->posted;
+		sim->nodes[i].posted = config->posted;
 	return 0;
 }
 
-static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t pages)
+static void add_request(struct simulation *sim, uint32_t node, uint32_t owner,
+			uint32_t pages)
 {
-	run->requests[run->num_requests++] = (struct request){
+	sim->requests[sim->num_requests++] = (struct request){
 		.node = node,
 		.owner = owner,
 		.missing = pages ? UINT64_MAX >> (PM_DSM_MAX_PAGES - pages) : 1,
@@ -303,59 +304,59 @@ static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t
 }
 
 /* Begins with each request that is not another one's `next`; frees all. */
-static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
-		   struct pm_error *err)
+static int end_simulation(struct simulation *sim, int rc, struct pm_dsm_result *result,
+			  struct pm_error *err)
 {
-	for (uint32_t a = 0; !rc && a < run->num_requests; a++)
-		if (!a || run->requests[a - 1].next != a)
-			request(run, a);
+	for (uint32_t a = 0; !rc && a < sim->num_requests; a++)
+		if (!a || sim->requests[a - 1].next != a)
+			request(sim, a);
 	if (!rc)
-		play(run);
-	if (!rc && run->events.out_of_range)
+		play(sim);
+	if (!rc && sim->events.out_of_range)
 		rc = pm_error_set(err, -ERANGE, "it takes more than 50 days");
 	if (!rc)
-		*result = run->result;
-	free(run->messages);
-	pm_event_queue_free(&run->events);
-	pm_pool_free(&run->pool);
+		*result = sim->result;
+	free(sim->messages);
+	pm_event_queue_free(&sim->events);
+	pm_pool_free(&sim->pool);
 	return rc;
 }
 
 int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *result,
 		      struct pm_error *err)
 {
-	struct run run;
-	int rc = begin_run(&run, config, 1, err);
+	struct simulation sim;
+	int rc = begin_simulation(&sim, config, 1, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
-		add_request(&run, 0, i, 0);
-	return end_run(&run, rc, result, err);
+		add_request(&sim, 0, i, 0);
+	return end_simulation(&sim, rc, result, err);
 }
 
 int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
 		  struct pm_dsm_result *result, struct pm_error *err)
 {
-	struct run run;
-	int rc = begin_run(&run, config, pages, err);
+	struct simulation sim;
+	int rc = begin_simulation(&sim, config, pages, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
-		add_request(&run, i, 0, pages);
-	return end_run(&run, rc, result, err);
+		add_request(&sim, i, 0, pages);
+	return end_simulation(&sim, rc, result, err);
 }
 
 int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
 		    struct pm_dsm_result *result, struct pm_error *err)
 {
-	struct run run;
-	int rc = begin_run(&run, config, pages, err);
+	struct simulation sim;
+	int rc = begin_simulation(&sim, config, pages, err);
 
 	for (uint32_t i = 0; !rc && i < config->nodes; i++) {
 		if (i)
-			add_request(&run, i, i - 1, pages);
+			add_request(&sim, i, i - 1, pages);
 		if (i && i + 1 < config->nodes)
-			run.requests[run.num_requests - 1].next = run.num_requests;
+			sim.requests[sim.num_requests - 1].next = sim.num_requests;
 		if (i + 1 < config->nodes)
-			add_request(&run, i, i + 1, pages);
+			add_request(&sim, i, i + 1, pages);
 	}
-	return end_run(&run, rc, result, err);
+	return end_simulation(&sim, rc, result, err);
 }

@@ -331,9 +331,9 @@ static int check_config(const struct pm_flit_net *net,
 		rc = check_rule(net, config, err);
 	if (!rc)
 		rc = check_pattern(net, config, err);
-	if (!rc && config->stages.vc && config->turns == PM_FLIT_BY_PACKET)
+	if (!rc && config->stages.vc && config->arbitration == PM_FLIT_BY_PACKET)
 		rc = pm_error_set(err, -EINVAL,
-				  "turns by packet are of switches without stages");
+				  "arbitration by packet is of switches without stages");
 	if (!rc && (uint64_t)net->num_links << flit_vc_shift(config->vcs) >= PM_NONE / 2)
 		rc = pm_error_set(err, -EINVAL, "too many VCs of all links");
 	return rc;

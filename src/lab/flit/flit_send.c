@@ -209,7 +209,7 @@ void flit_send_front(struct pm_flit *flit, uint32_t vc)
 	v->ready--;
 	log_room(flit, vc);
 	send_flit(flit, next, what, flit->config.cable + flit->config.stages.crossing);
-	if (flit->config.turns == PM_FLIT_BY_PACKET)
+	if (flit->config.arbitration == PM_FLIT_BY_PACKET)
 		flit->links[v->want].sending = what & FLIT_TAIL ? PM_NONE : vc;
 	if (!flit_has_stages(flit) && !(what & FLIT_TAIL) && v->ready &&
 	    flit_vc_open(flit, next)) {

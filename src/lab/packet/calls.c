@@ -12,10 +12,10 @@
 
 /* State of a process while the list is made. */
 struct process {
-	uint32_t first, last; /* list, in run->next, of what its next message waits for */
+	uint32_t first, last; /* list, in next[], of what its next message waits for */
 };
 
-struct run {
+struct builder {
 	const struct pm_calls_config *config;
 	const struct pm_schedule *schedule;
 	struct pm_calls *calls;
@@ -52,78 +52,78 @@ uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64
  * Adds a message to those that a process waits for; end: 0 for a sent one, 1 for a
  * received one.
  */
-static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end)
+static void wait_for(struct builder *builder, uint32_t p, uint32_t message, uint32_t end)
 {
-	struct process *process = &run->processes[p];
+	struct process *process = &builder->processes[p];
 	uint32_t at = 2 * message + end;
 
-	run->next[at] = PM_NONE;
+	builder->next[at] = PM_NONE;
 	if (process->first == PM_NONE)
 		process->first = at;
 	else
-		run->next[process->last] = at;
+		builder->next[process->last] = at;
 	process->last = at;
 }
 
 /* Stores what a process's next message waits for; returns how many. */
-static uint32_t store_before(struct run *run, struct process *process)
+static uint32_t store_before(struct builder *builder, struct process *process)
 {
-	uint32_t from = run->num_before;
+	uint32_t from = builder->num_before;
 
-	for (uint32_t at = process->first; at != PM_NONE; at = run->next[at])
-		run->calls->before[run->num_before++] = at / 2;
+	for (uint32_t at = process->first; at != PM_NONE; at = builder->next[at])
+		builder->calls->before[builder->num_before++] = at / 2;
 	process->first = PM_NONE;
-	return run->num_before - from;
+	return builder->num_before - from;
 }
 
-static void add_message(struct run *run, const struct pm_schedule_message *message,
-			uint32_t index)
+static void add_message(struct builder *builder,
+			const struct pm_schedule_message *message, uint32_t index)
 {
-	const struct pm_calls_config *config = run->config;
-	const uint32_t *hosts = config->hosts + (size_t)run->job * config->stride;
-	struct process *process = &run->processes[message->from];
+	const struct pm_calls_config *config = builder->config;
+	const uint32_t *hosts = config->hosts + (size_t)builder->job * config->stride;
+	struct process *process = &builder->processes[message->from];
 	uint64_t blocks = share(config->algorithm, config->processes, config->bytes);
-	uint32_t num_before = store_before(run, process);
+	uint32_t num_before = store_before(builder, process);
 
-	run->calls->list[index] = (struct pm_workload_message){
+	builder->calls->list[index] = (struct pm_workload_message){
 		.from = hosts[message->from],
 		.to = hosts[message->to],
 		.blocks =
 			(uint32_t)(is_shared(config->algorithm) ? blocks * message->blocks
 								: blocks),
 		.num_before = num_before,
-		.before = run->calls->before + run->num_before - num_before,
+		.before = builder->calls->before + builder->num_before - num_before,
 	};
-	wait_for(run, message->from, index, 0);
+	wait_for(builder, message->from, index, 0);
 }
 
 /*
  * Adds the messages of a call, from `base` in the list on. A process sends one message in
  * a step, or none.
  */
-static void add_call(struct run *run, uint32_t base)
+static void add_call(struct builder *builder, uint32_t base)
 {
-	const struct pm_schedule *schedule = run->schedule;
+	const struct pm_schedule *schedule = builder->schedule;
 
 	for (uint32_t first = 0, end; first < schedule->num; first = end) {
 		uint32_t step = schedule->messages[first].step;
 
 		for (end = first;
 		     end < schedule->num && schedule->messages[end].step == step; end++)
-			add_message(run, &schedule->messages[end], base + end);
+			add_message(builder, &schedule->messages[end], base + end);
 		for (uint32_t m = first; m < end; m++)
-			wait_for(run, schedule->messages[m].to, base + m, 1);
+			wait_for(builder, schedule->messages[m].to, base + m, 1);
 	}
 }
 
-static void add_job(struct run *run)
+static void add_job(struct builder *builder)
 {
-	uint32_t calls = run->config->calls, per_call = run->schedule->num;
+	uint32_t calls = builder->config->calls, per_call = builder->schedule->num;
 
-	for (uint32_t p = 0; p < run->config->processes; p++)
-		run->processes[p] = (struct process){.first = PM_NONE};
+	for (uint32_t p = 0; p < builder->config->processes; p++)
+		builder->processes[p] = (struct process){.first = PM_NONE};
 	for (uint32_t call = 0; call < calls; call++)
-		add_call(run, (run->job * calls + call) * per_call);
+		add_call(builder, (builder->job * calls + call) * per_call);
 }
 
 static int check_calls(const struct pm_calls_config *config,
@@ -145,21 +145,21 @@ static int check_calls(const struct pm_calls_config *config,
 	return 0;
 }
 
-static void make_calls(struct run *run)
+static void make_calls(struct builder *builder)
 {
-	const struct pm_calls_config *config = run->config;
-	struct pm_calls *calls = run->calls;
+	const struct pm_calls_config *config = builder->config;
+	struct pm_calls *calls = builder->calls;
 
-	calls->per_call = run->schedule->num;
+	calls->per_call = builder->schedule->num;
 	calls->num = config->jobs * config->calls * calls->per_call;
 	calls->list = pm_xarray(calls->num, sizeof(*calls->list));
 	calls->before = pm_xarray(2 * (size_t)calls->num, sizeof(*calls->before));
-	run->processes =
-		pm_pool_xarray(&run->pool, config->processes, sizeof(*run->processes));
-	run->next =
-		pm_pool_xarray(&run->pool, 2 * (size_t)calls->num, sizeof(*run->next));
-	for (run->job = 0; run->job < config->jobs; run->job++)
-		add_job(run);
+	builder->processes = pm_pool_xarray(&builder->pool, config->processes,
+					    sizeof(*builder->processes));
+	builder->next = pm_pool_xarray(&builder->pool, 2 * (size_t)calls->num,
+				       sizeof(*builder->next));
+	for (builder->job = 0; builder->job < config->jobs; builder->job++)
+		add_job(builder);
 }
 
 int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **result,
@@ -167,15 +167,15 @@ int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **result
 {
 	struct pm_schedule *schedule = pm_schedule_make(
 		config->algorithm, config->processes, config->bytes, false);
-	struct run run = {.config = config, .schedule = schedule};
+	struct builder builder = {.config = config, .schedule = schedule};
 	int rc = check_calls(config, schedule, err);
 
 	if (!rc) {
-		*result = run.calls = pm_xarray(1, sizeof(*run.calls));
-		make_calls(&run);
+		*result = builder.calls = pm_xarray(1, sizeof(*builder.calls));
+		make_calls(&builder);
 	}
 	pm_schedule_free(schedule);
-	pm_pool_free(&run.pool);
+	pm_pool_free(&builder.pool);
 	return rc;
 }
 
