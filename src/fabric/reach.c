@@ -242,7 +242,7 @@ static void take_withdrawn(const struct wave *wave, uint32_t x, const uint64_t *
 			miss(wave, wave->tree->remote[i], missing, span);
 }
 
-static void look_at_set(const struct wave *wave, uint32_t x)
+static void examine_set(const struct wave *wave, uint32_t x)
 {
 	uint64_t *missing = wave->failure->missing + (size_t)x * wave->words;
 	struct pm_span *span = &wave->failure->span[x],
@@ -273,7 +273,7 @@ static void run_wave(const struct wave *wave, const uint32_t *by_level)
 						   : 63 - __builtin_clzll(waiting[w]));
 
 			waiting[w] &= ~((uint64_t)1 << bit);
-			look_at_set(wave, by_level[w * 64 + bit]);
+			examine_set(wave, by_level[w * 64 + bit]);
 		}
 	}
 }

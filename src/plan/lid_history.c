@@ -166,7 +166,7 @@ void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *
 
 /* ---- Tables ---- */
 
-struct look {
+struct tracing {
 	const struct pm_plan *plan;
 	const struct pm_installed *installed;
 	uint32_t *end;	  /* [switch] port where the walk from it ends, or PM_NONE */
@@ -175,10 +175,10 @@ struct look {
 };
 
 /* The port that a switch's table names for a LID, or PM_NONE. */
-static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
+static uint32_t entry_port(const struct tracing *t, uint32_t sw, uint32_t lid)
 {
-	const struct pm_node *n = &look->plan->topology->nodes[sw];
-	const struct pm_installed *installed = &look->installed[sw];
+	const struct pm_node *n = &t->plan->topology->nodes[sw];
+	const struct pm_installed *installed = &t->installed[sw];
 	uint8_t num =
 		installed->table && lid < installed->length ? installed->table[lid] : 0;
 
@@ -186,12 +186,12 @@ static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 }
 
 /* The port without a link to a switch at which a packet would end, or PM_NONE. */
-static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t lid)
+static uint32_t follow_entries(const struct tracing *t, uint32_t sw, uint32_t lid)
 {
-	const struct pm_port *ports = look->plan->topology->ports;
+	const struct pm_port *ports = t->plan->topology->ports;
 
 	for (int hops = 0; hops < MAX_HOPS; hops++) {
-		uint32_t port = entry_port(look, sw, lid);
+		uint32_t port = entry_port(t, sw, lid);
 
 		if (port == PM_NONE || ports[port].peer == PM_NONE)
 			return port;
@@ -228,48 +228,48 @@ static struct mark mark_of(const struct pm_fabric *topology, uint32_t port)
 	return (struct mark){topology->nodes[p->node].guid, p->num};
 }
 
-static void find_plane(struct look *look, uint32_t lid, struct trace *trace)
+static void find_plane(struct tracing *t, uint32_t lid, struct trace *trace)
 {
-	const struct pm_tree *tree = &look->plan->tree;
+	const struct pm_tree *tree = &t->plan->tree;
 	uint32_t total = 0, most = PM_NONE;
 
-	memset(look->leaves, 0, tree->num_planes * sizeof(*look->leaves));
+	memset(t->leaves, 0, tree->num_planes * sizeof(*t->leaves));
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
-		uint32_t port = entry_port(look, tree->leaves[l], lid);
+		uint32_t port = entry_port(t, tree->leaves[l], lid);
 
 		if (port == PM_NONE || tree->plane[port] == PM_NONE)
 			continue;
 		total++;
-		look->leaves[tree->plane[port]]++;
+		t->leaves[tree->plane[port]]++;
 		if (most == PM_NONE ||
-		    look->leaves[tree->plane[port]] > look->leaves[tree->plane[most]])
+		    t->leaves[tree->plane[port]] > t->leaves[tree->plane[most]])
 			most = port;
 	}
-	if (most != PM_NONE && look->leaves[tree->plane[most]] * 4 >= total * 3)
-		trace->plane = mark_of(look->plan->topology, most);
+	if (most != PM_NONE && t->leaves[tree->plane[most]] * 4 >= total * 3)
+		trace->plane = mark_of(t->plan->topology, most);
 }
 
-static void look_at(struct look *look, uint32_t lid, struct trace *trace)
+static void trace_lid(struct tracing *t, uint32_t lid, struct trace *trace)
 {
-	const struct pm_fabric *topology = look->plan->topology;
+	const struct pm_fabric *topology = t->plan->topology;
 	uint32_t slot;
 
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
-		if (entry_port(look, sw, lid) != PM_NONE)
+		if (entry_port(t, sw, lid) != PM_NONE)
 			trace->in_table = 1;
-		look->end[sw] = follow_entries(look, sw, lid);
-		look->slot[sw] = PM_NONE;
-		if (look->end[sw] != PM_NONE && look->plan->lid[look->end[sw]])
-			look->slot[sw] = look->end[sw];
+		t->end[sw] = follow_entries(t, sw, lid);
+		t->slot[sw] = PM_NONE;
+		if (t->end[sw] != PM_NONE && t->plan->lid[t->end[sw]])
+			t->slot[sw] = t->end[sw];
 	}
 	if (!trace->in_table)
 		return;
-	slot = find_majority(look->slot, topology->num_switches);
+	slot = find_majority(t->slot, topology->num_switches);
 	if (slot == PM_NONE)
-		slot = find_majority(look->end, topology->num_switches);
+		slot = find_majority(t->end, topology->num_switches);
 	if (slot != PM_NONE)
 		trace->slot = mark_of(topology, slot);
-	find_plane(look, lid, trace);
+	find_plane(t, lid, trace);
 }
 
 int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_plan *plan,
@@ -278,13 +278,12 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 {
 	uint32_t num = plan->topology->num_switches, length = 0;
 	struct pm_pool pool = {0};
-	struct look look = {
+	struct tracing t = {
 		.plan = plan,
 		.installed = installed,
-		.end = pm_pool_array(&pool, num, sizeof(*look.end)),
-		.slot = pm_pool_array(&pool, num, sizeof(*look.slot)),
-		.leaves =
-			pm_pool_array(&pool, plan->tree.num_planes, sizeof(*look.leaves)),
+		.end = pm_pool_array(&pool, num, sizeof(*t.end)),
+		.slot = pm_pool_array(&pool, num, sizeof(*t.slot)),
+		.leaves = pm_pool_array(&pool, plan->tree.num_planes, sizeof(*t.leaves)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
@@ -295,7 +294,7 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 		history_settle(history, plan, now, false);
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
 			if (!history->trace[lid].settled)
-				look_at(&look, lid, &history->trace[lid]);
+				trace_lid(&t, lid, &history->trace[lid]);
 		history->tables_added = true;
 	}
 	pm_pool_free(&pool);

@@ -14,7 +14,7 @@
 #include <errno.h>
 
 /* Measures of one switch's table. */
-struct look {
+struct usage {
 	uint64_t footprint;		   /* pairs of a block and a port in it */
 	uint32_t load[PM_MAX_PORTS + 1];   /* [port] slots' LIDs */
 	uint32_t most;			   /* the largest load of an up port */
@@ -59,29 +59,29 @@ static uint8_t entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 	return pm_routes_table(routes, sw)[lid];
 }
 
-static void take_look(const struct pm_routes *routes, uint32_t sw,
-		      const struct pm_installed *installed, struct look *look)
+static void measure_usage(const struct pm_routes *routes, uint32_t sw,
+			  const struct pm_installed *installed, struct usage *usage)
 {
 	uint8_t num;
 
-	memset(look, 0, sizeof(*look));
+	memset(usage, 0, sizeof(*usage));
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (lid % PM_LFT_BLOCK == 0)
-			memset(look->visited, 0, sizeof(look->visited));
+			memset(usage->visited, 0, sizeof(usage->visited));
 		if (!has_path(routes, sw, lid))
 			continue;
 		num = entry(routes, sw, lid, installed);
 		if (num > PM_MAX_PORTS)
 			continue;
-		look->footprint += !look->visited[num];
-		look->visited[num] = 1;
-		look->load[num] += routes->to[lid].port != 0;
+		usage->footprint += !usage->visited[num];
+		usage->visited[num] = 1;
+		usage->load[num] += routes->to[lid].port != 0;
 	}
 	pm_for_each_port(i, routes->plan->topology, sw) {
 		num = routes->plan->topology->ports[i].num;
 		if (routes->plan->tree.direction[i] == PM_UP &&
-		    look->load[num] > look->most)
-			look->most = look->load[num];
+		    usage->load[num] > usage->most)
+			usage->most = usage->load[num];
 	}
 }
 
@@ -89,7 +89,7 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
  * Whether a port that our entries use much is idle with installed ones: its links are
  * back.
  */
-static bool idles(const struct look *ours, const struct look *theirs)
+static bool idles(const struct usage *ours, const struct usage *theirs)
 {
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
 		if (ours->load[p] * 2 > ours->most && ours->load[p] > 3 &&
@@ -114,12 +114,12 @@ static bool is_as_good(const struct pm_routes *routes,
 
 	*same = true;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		struct look here, there;
+		struct usage here, there;
 
 		if (!installed[sw].table)
 			continue;
-		take_look(routes, sw, NULL, &here);
-		take_look(routes, sw, &installed[sw], &there);
+		measure_usage(routes, sw, NULL, &here);
+		measure_usage(routes, sw, &installed[sw], &there);
 		if (idles(&here, &there))
 			return false;
 		ours += here.footprint;

@@ -133,7 +133,7 @@ static void keep(struct search *s, uint32_t sw, uint32_t lid)
  * Records kept entries of a block that differs from the wanted one: entries with a port
  * that is not known to be moved.
  */
-static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t end)
+static int compare_block(struct search *s, uint32_t sw, uint32_t from, uint32_t end)
 {
 	const struct pm_stale_input *input = s->input;
 	const struct pm_node *n = route_node(input->routes, sw);
@@ -154,7 +154,7 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 	return 0;
 }
 
-static int look_at_switch(struct search *s, uint32_t sw)
+static int compare_switch(struct search *s, uint32_t sw)
 {
 	const struct pm_routes *routes = s->input->routes;
 	const struct pm_installed *installed = &s->input->installed[sw];
@@ -167,7 +167,7 @@ static int look_at_switch(struct search *s, uint32_t sw)
 		return 0;
 	if (memcmp(installed->table, table, both) == 0) {
 		s->stale->equal[sw] = both == routes->stride ? installed->table : NULL;
-		return look_at_block(s, sw, both, installed->length);
+		return compare_block(s, sw, both, installed->length);
 	}
 	for (uint32_t at = 0; at < installed->length && !rc; at += PM_LFT_BLOCK) {
 		uint32_t end = at + PM_LFT_BLOCK < installed->length ? at + PM_LFT_BLOCK
@@ -175,7 +175,7 @@ static int look_at_switch(struct search *s, uint32_t sw)
 
 		if (end > both ||
 		    memcmp(installed->table + at, table + at, end - at) != 0)
-			rc = look_at_block(s, sw, at, end);
+			rc = compare_block(s, sw, at, end);
 	}
 	return rc;
 }
@@ -305,7 +305,7 @@ static int find_loops(struct search *s)
 	uint32_t sorted;
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		if (look_at_switch(s, sw))
+		if (compare_switch(s, sw))
 			return -ENOMEM;
 		if (s->input->compared)
 			s->input->compared(s->input->context);

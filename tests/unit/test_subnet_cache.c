@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A look against a snapshot and a match, while nodes, cables and LIDs go and come at
- * random: either the look reports a new part, and there is one, or both see the same.
+ * A refresh against a snapshot and a match, while nodes, cables and LIDs go and come at
+ * random: either the refresh reports a new part, and there is one, or both see the same.
  */
 #include "recipe.h"
 #include "unit.h"
@@ -297,7 +297,7 @@ static void check_sees_any(const struct subnet_cache *cache, const uint8_t *disc
 
 static void test_random(void **state)
 {
-	uint32_t num = plan->topology->num_ports, looked = 0, sm;
+	uint32_t num = plan->topology->num_ports, known_whole = 0, sm;
 	uint8_t *discovered = calloc(2, num), *expected = discovered + num;
 	struct subnet_cache cache = {.plan = NULL};
 
@@ -324,30 +324,30 @@ static void test_random(void **state)
 		for (uint32_t i = 0; i < cache.num_ports; i++)
 			assert_true(cache.ports[i].used ||
 				    !subnet_cache_is_connected(&cache, i));
-		looked += whole;
+		known_whole += whole;
 	}
-	print_message("%u of %u known\n", looked, ROUNDS / 2);
-	assert_true(looked > ROUNDS / 2 * 3 / 4);
+	print_message("%u of %u known\n", known_whole, ROUNDS / 2);
+	assert_true(known_whole > ROUNDS / 2 * 3 / 4);
 	free(discovered);
 	subnet_cache_forget(&cache);
 }
 
 /*
- * The present fabric as text; NULL: its hash is *hash. The caller frees it. cache: looks
- * now; or NULL.
+ * The present fabric as text; NULL: its hash is *hash. The caller frees it. cache:
+ * refreshed now; or NULL.
  */
 static char *changed_text(struct subnet_cache *cache, struct snapshot_hash *hash,
 			  struct pm_fabric **copy)
 {
-	uint64_t look = cache && subnet_cache_refresh(cache, &osm.subn, NULL)
-				? subnet_cache_hash(cache)
-				: 0;
+	uint64_t fresh = cache && subnet_cache_refresh(cache, &osm.subn, NULL)
+				 ? subnet_cache_hash(cache)
+				 : 0;
 	const struct pm_roles none = {.roots = {0}};
 	char *text = NULL;
 	size_t length;
 	FILE *out;
 
-	assert_int_equal(snapshot_changed(&osm, &none, look, hash, copy, NULL), 0);
+	assert_int_equal(snapshot_changed(&osm, &none, fresh, hash, copy, NULL), 0);
 	if (!*copy)
 		return NULL;
 	out = open_memstream(&text, &length);
@@ -367,7 +367,7 @@ static void check_changed(struct subnet_cache *cache, struct snapshot_hash *hash
 
 	assert_non_null(expected);
 	if (text || !cache)
-		assert_memory_equal(hash, &none, offsetof(struct snapshot_hash, look));
+		assert_memory_equal(hash, &none, offsetof(struct snapshot_hash, cache));
 	assert_string_equal(text ? text : before, expected);
 	pm_fabric_free(now);
 	pm_fabric_free(anew);
@@ -474,7 +474,7 @@ static void test_unchanged(void **state)
 	subnet_cache_forget(&cache);
 }
 
-/* Actions of OpenSM's drop manager that the look can predict. */
+/* Actions of OpenSM's drop manager that the refresh can predict. */
 static void test_unheard(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
@@ -554,7 +554,7 @@ static void move_node(uint32_t index)
 	free(old);
 }
 
-/* No pointer of OpenSM's is kept: it may free anything between two looks. */
+/* No pointer of OpenSM's is kept: it may free anything between two refreshes. */
 static void test_freed(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
@@ -640,7 +640,7 @@ static void test_links(void **state)
 			physp->port_info.link_speed_ext = rows[i].extended;
 			physp->ext_port_info.link_speed_active = rows[i].fdr10;
 		}
-		/* Learnt at first, then looked at. */
+		/* Learnt at first, then refreshed. */
 		if (!i) {
 			assert_int_equal(subnet_cache_learn(&cache, &osm.subn, NULL), 0);
 			subnet_cache_bind(&cache, plan);
@@ -689,7 +689,7 @@ static void *drop_last(void *unused)
 	return unused;
 }
 
-/* Others get the lock during a look; a node that was dropped then is not read. */
+/* Others get the lock during a refresh; a node that was dropped then is not read. */
 static void test_shared(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};

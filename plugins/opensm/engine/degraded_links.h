@@ -9,9 +9,9 @@
 #include <portmajor/fabric/link.h>
 
 /*
- * Finds the degraded links of view->plan->topology at the cache's last look that have not
- * failed since; link.h has the rule. False: unknown, as there is no plan or memory. The
- * caller frees *list. No lock is needed. O(ports), and more if links differ.
+ * Finds the degraded links of view->plan->topology at the cache's last refresh that have
+ * not failed since; link.h has the rule. False: unknown, as there is no plan or memory.
+ * The caller frees *list. No lock is needed. O(ports), and more if links differ.
  */
 bool degraded_links_find(const struct subnet_cache *cache, const struct view *view,
 			 struct pm_degraded_link **list, uint32_t *count);

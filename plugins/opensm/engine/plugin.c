@@ -170,7 +170,7 @@ static void inherit(struct plugin *plugin)
 
 /*
  * Removes the tables that a command has had time to read, and those that a former process
- * has left. Returns when to look again.
+ * has left. Returns when to check again.
  */
 static double remove_tables(struct plugin *plugin, bool last)
 {

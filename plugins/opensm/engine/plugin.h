@@ -156,7 +156,7 @@
  *       other thread writes them after discovery; the writer, which does not wait for the
  *       lock, reads the port of OpenSM only
  *   (6) a word or less, read as OpenSM reads it
- *   (7) written before the sweeper is signalled to look, as by OpenSM itself
+ *   (7) written before the sweeper is signalled to check, as by OpenSM itself
  *
  * Locks: a thread that holds a lock of the plugin does not take osm->lock; the reverse is
  * allowed. It takes no second lock of the plugin either, and touches no file. A worker's
@@ -224,7 +224,7 @@ struct plugin_run {
  *                UCAST_ROUTING_DONE
  *     TABLES     a discovery                    view, stale, ahead, infos
  *     FAILURE    a discovery                    failure
- *     HANDED     the engine's callback          run; infos until the next look
+ *     HANDED     the engine's callback          run; infos until the next refresh
  */
 enum sweep_step {
 	SWEEP_NOTHING, /* nothing is known of the fabric since the last routing run */
@@ -238,7 +238,7 @@ struct sweep {
 	enum sweep_phase phase;
 	enum sweep_step step;
 	struct pm_error failure;
-	uint64_t infos;		 /* PortInfos received before the cache's last look */
+	uint64_t infos;		 /* PortInfos received before the cache's last refresh */
 	struct pm_stale stale;	 /* entries to remove from the switches' tables .. */
 	uint64_t set;		 /* .. and smp_count_set then; later: at the last run */
 	struct ahead ahead;	 /* blocks sent before OpenSM's turn */

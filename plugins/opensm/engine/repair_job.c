@@ -142,7 +142,7 @@ bool repairer_repair(struct repairer *r)
  */
 static bool is_left(const struct repairer *r, uint32_t port)
 {
-	const uint8_t *seen = r->unlooked ? r->discovered : r->view.discovered;
+	const uint8_t *seen = r->without_tables ? r->discovered : r->view.discovered;
 
 	return r->swept[port] && seen[port] &&
 	       (!r->failed[port] || r->failed[port] >= VIEW_BACK);

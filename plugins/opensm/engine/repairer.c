@@ -33,12 +33,12 @@ static bool run_errand(struct repairer *r)
 
 static const struct {
 	bool (*run)(struct repairer *r);
-	unsigned int phases; /* in which it may run; most jobs look more closely */
+	unsigned int phases; /* in which it may run; most jobs check more closely */
 } jobs[JOBS] = {
 	[JOB_ERRAND] = {run_errand, ANY},
 	[JOB_RETURN] = {repairer_return, ANY},
 	[JOB_REPAIR] = {repairer_repair, ANY},
-	[JOB_LOOK] = {repairer_look, ANY},
+	[JOB_READ_PORTS] = {repairer_read_ports, ANY},
 	[JOB_MOVES] = {repairer_use_back, ANY},
 	[JOB_SWEEP] = {repairer_sweep, ANY},
 	[JOB_OWN] = {repairer_watch_own, ANY},
@@ -103,11 +103,10 @@ static double next_round(const struct repairer *r)
 	double now = clock_ms(), next = DBL_MAX;
 
 	for (enum job job = 0; job < JOBS; job++) {
-		double due = r->tries[job].due_ms,
-		       look = due > now ? due : now + LATER_MS;
+		double due = r->tries[job].due_ms, at = due > now ? due : now + LATER_MS;
 
-		if (due > 0 && look < next)
-			next = look;
+		if (due > 0 && at < next)
+			next = at;
 	}
 	return next;
 }
@@ -185,7 +184,7 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 	}
 	repairer_unlock(r);
 	if (r->config.returns)
-		returns_hurry(r->config.returns); /* it looks at the phase */
+		returns_hurry(r->config.returns); /* it checks the phase */
 	repairer_wake(r);
 }
 
@@ -204,7 +203,7 @@ void repairer_end_returns(struct repairer *r)
 	double until_ms = clock_ms() + RETURN_MS;
 
 	repairer_lock(r);
-	while ((r->running == JOB_RETURN || r->running == JOB_LOOK) &&
+	while ((r->running == JOB_RETURN || r->running == JOB_READ_PORTS) &&
 	       clock_ms() < until_ms && !osm_exit_flag)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
 	repairer_unlock(r);

@@ -85,7 +85,7 @@ static bool is_short_due(const struct repairer *r)
 {
 	double now = clock_ms();
 
-	for (enum job job = JOB_LOOK; job <= JOB_SWEEP; job++)
+	for (enum job job = JOB_READ_PORTS; job <= JOB_SWEEP; job++)
 		if (r->tries[job].due_ms > 0 && r->tries[job].due_ms <= now)
 			return true;
 	return false;

@@ -23,10 +23,10 @@ enum job {
 	JOB_ERRAND,	/* the sweeper waits for it */
 	JOB_RETURN,	/* links that come back */
 	JOB_REPAIR,	/* traps, and blocks that were withheld or not acknowledged */
-	JOB_LOOK,	/* at ports of switches that have reported changes */
+	JOB_READ_PORTS, /* of switches that have reported changes */
 	JOB_MOVES,	/* entries onto cables that came back */
 	JOB_SWEEP,	/* requests the sweep that waits, when it is due */
-	JOB_OWN,	/* looks at the SM's own port, whose leaf's traps cannot come */
+	JOB_OWN,	/* reads the SM's own port, whose leaf's traps cannot come */
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */
@@ -104,14 +104,14 @@ struct repairer {
 	bool balanced;		  /* all tables became the plan's since the last take */
 	/* of the thread: */
 	struct view view;
-	bool unlooked; /* no tables yet for the view that was taken over */
+	bool without_tables; /* no tables yet for the view that was taken over */
 	struct tries tries[JOBS];
 	bool owed;		     /* blocks wait for OpenSM's */
 	uint32_t traps_left;	     /* of a repair that gave up */
 	struct link_records records; /* what OpenSM set last */
 	uint8_t *before; /* [port] discovered before cables came back, or NULL */
 	struct throttle_wait noted; /* at the last note_wait */
-	uint32_t own_downs;	    /* looks in a row that found the SM's port down */
+	uint32_t own_downs;	    /* Gets in a row that found the SM's port down */
 	bool sweep_follows;	    /* it is requested when a discovery is over */
 	uint32_t anew; /* discoveries of this sweep that begin anew; under the lock */
 	struct transition transition;
@@ -130,7 +130,7 @@ struct repairer {
 
 /* ---- repairer_base.c ---- */
 
-#define REPAIRER_WAIT_MS 50 /* between looks at the thread's work */
+#define REPAIRER_WAIT_MS 50 /* between checks of the thread's work */
 
 void repairer_lock(struct repairer *r);
 void repairer_unlock(struct repairer *r); /* wakes threads that wait for a change */
@@ -214,7 +214,7 @@ void repairer_free_views(struct repairer *r);
 /* ---- Jobs; on the thread. False: there was nothing to do ---- */
 
 bool repairer_return(struct repairer *r);
-bool repairer_look(struct repairer *r);
+bool repairer_read_ports(struct repairer *r);
 bool repairer_use_back(struct repairer *r);
 bool repairer_sweep(struct repairer *r);
 bool repairer_watch_own(struct repairer *r);

@@ -77,7 +77,7 @@ static void take_over(struct repairer *r)
 			 view->detours.switches == next->detours.switches;
 	view->detours = next->detours;
 	view->detours.extra = view->discovered;
-	r->unlooked = true;
+	r->without_tables = true;
 	/* Measures once more after the tables are no longer adopted ones. */
 	r->unmeasured = next->adopted || r->adopted;
 	r->adopted = next->adopted;
@@ -114,10 +114,10 @@ int repairer_update(struct repairer *r, const uint8_t *discovered)
 
 int repairer_update_first(struct repairer *r)
 {
-	if (!r->unlooked && r->view.current)
+	if (!r->without_tables && r->view.current)
 		return 0;
-	r->unlooked = repairer_update(r, r->discovered) != 0;
-	return r->unlooked ? -ENOMEM : 0;
+	r->without_tables = repairer_update(r, r->discovered) != 0;
+	return r->without_tables ? -ENOMEM : 0;
 }
 
 /* Copies holds and recent failures, with the present limits. */

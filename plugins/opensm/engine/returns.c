@@ -244,12 +244,12 @@ static void list_reported(struct work *work)
 
 		if (!work->reported[sw] || !is_reached(work, sw))
 			continue;
-		work->fits[sw] = work->on->look;
+		work->fits[sw] = work->on->read_all;
 		for (uint32_t i = 1; i <= node->num_ports; i++) {
 			uint32_t port = node->first_port + i;
 
 			if (!work->taken[port] &&
-			    (work->on->look ||
+			    (work->on->read_all ||
 			     (is_planned(work, port) &&
 			      (work->reported[sw] == REPORT_ALL || is_down(work, port)))))
 				add_port(work, port);
@@ -351,7 +351,7 @@ static bool take_read(void *context, const struct smp_answer *answer)
 		return true;
 	}
 	state = ib_port_info_get_port_state(info);
-	if (work->on->look)
+	if (work->on->read_all)
 		judge_state(work, port, state);
 	if (!is_planned(work, port))
 		return true;
@@ -569,19 +569,19 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 	*done = (struct returned){.number = 0};
 	if (fit(returns, subject->view) || make_work(&work))
 		goto out;
-	any = subject->look ? take_unexplained(&work) : take_traps(&work);
+	any = subject->read_all ? take_unexplained(&work) : take_traps(&work);
 	if (!any)
 		goto out;
 	returns->flap_ms = 0;
 	search(&work);
-	if (!subject->look) {
+	if (!subject->read_all) {
 		explain_traps(&work);
 		plan_retry(&work);
 	}
 	if (done->hosts || done->cables)
 		done->number = ++returns->number;
 	note_counts(&work, done);
-	if (subject->look) {
+	if (subject->read_all) {
 		done->fits = work.fits;
 		work.fits = NULL;
 	}

@@ -57,7 +57,7 @@ struct returns_subject {
 	 * explained, and of reported[switch], unless that is NULL. Else those of switches
 	 * with traps that are known to be down.
 	 */
-	bool look;
+	bool read_all;
 	const uint8_t *reported;
 	/* Both on this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
@@ -85,8 +85,8 @@ struct returned {
 	const char *why;	/* .. and why the first of them is, or NULL */
 	bool missed;	   /* its running sweep, if any, has not found all of these */
 	uint32_t deferred; /* hosts that flap: served later */
-	uint32_t gone;	   /* with `look`: hosts whose links are down, and were up */
-	uint32_t strange;  /* with `look`: ports that only a discovery explains */
+	uint32_t gone;	   /* with `read_all`: hosts whose links are down, and were up */
+	uint32_t strange;  /* with `read_all`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], deferred_links[RETURNS_TEXT];
 	char strange_ports[RETURNS_TEXT];
@@ -96,8 +96,9 @@ struct returned {
 	uint32_t blocks, acked; /* of whole tables, in `sets` */
 	/*
 	 * For the caller to free, or NULL. [port of the view's plan] of links that are
-	 * back; ports that are up now. Switches that got their whole table. With `look`,
-	 * [switch] whether all of its ports were read and are as they are known.
+	 * back; ports that are up now. Switches that got their whole table. With
+	 * `read_all`, [switch] whether all of its ports were read and are as they are
+	 * known.
 	 */
 	uint8_t *back, *up;
 	uint64_t *whole;

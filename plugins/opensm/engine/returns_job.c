@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 20	  /* for a trap to reach repairs, and its failure to be found */
-#define LOOK_MOST 8	  /* switches to read */
-#define OWN_MS 1000	  /* between looks at the SM's own port */
-#define OWN_DOWNS 2	  /* of these looks, for a port that does not just retrain */
+#define READ_MS 20	  /* for a trap to reach repairs, and its failure to be found */
+#define READ_MOST 8	  /* switches to read */
+#define OWN_MS 1000	  /* between Gets of the SM's own port */
+#define OWN_DOWNS 2	  /* of these Gets, for a port that does not just retrain */
 #define MOVES_MS 20	  /* without a return, until entries move: others may follow, */
 #define MOVES_MOST_MS 200 /* but not for longer */
-#define ERRORS_MS 500	  /* between looks for errors of a sweep */
+#define ERRORS_MS 500	  /* between checks for errors of a sweep */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
 static bool sets_ports(void *context)
@@ -72,7 +72,7 @@ static void plan_moves(struct repairer *r)
 /*
  * Entries move onto cables that are back once no others follow, and all traps are
  * explained: another part that entries would lead over may have flapped, and be found by
- * repairer_look.
+ * repairer_read_ports.
  */
 bool repairer_use_back(struct repairer *r)
 {
@@ -81,7 +81,7 @@ bool repairer_use_back(struct repairer *r)
 	if (*due_ms <= 0 || clock_ms() < *due_ms || returns_wait(r->config.returns))
 		return false;
 	if (returns_are_unexplained(r->config.returns, &r->view)) {
-		*due_ms = clock_ms() + LOOK_MS;
+		*due_ms = clock_ms() + READ_MS;
 		return false;
 	}
 	*due_ms = 0;
@@ -139,7 +139,8 @@ static bool is_noted(const struct repairer *r, const struct throttle_wait *wait)
 
 /*
  * If Sets of a sweep have failed, no event ends it, and OpenSM's next one comes at
- * sweep_interval; traps that it has not seen are for one at once. Returns when to look.
+ * sweep_interval; traps that it has not seen are for one at once. Returns when to check
+ * again.
  */
 static double judge_errors(struct repairer *r)
 {
@@ -152,7 +153,7 @@ bool repairer_sweep(struct repairer *r)
 {
 	struct throttle *throttle = r->config.throttle;
 	struct throttle_wait wait;
-	double look_ms = 0;
+	double check_ms = 0;
 	bool due;
 
 	if (r->sweep_follows)
@@ -161,16 +162,16 @@ bool repairer_sweep(struct repairer *r)
 		return false;
 	wait = throttle_waits(throttle);
 	if (repairer_settings_of(r).throttle_sweeps && !repairer_is_halted(r))
-		look_ms = judge_errors(r);
+		check_ms = judge_errors(r);
 	due = wait.until > 0 && wait.until <= clock_ms();
 	if (due && throttle_request(throttle, clock_ms()))
 		repairer_force_sweep(r);
 	if (due)
 		wait.since = wait.until = 0;
 	r->tries[JOB_SWEEP].due_ms =
-		look_ms > 0 && (wait.until <= 0 || look_ms < wait.until) ? look_ms
-									 : wait.until;
-	/* What has not been looked at may need a sweep at once. */
+		check_ms > 0 && (wait.until <= 0 || check_ms < wait.until) ? check_ms
+									   : wait.until;
+	/* What has not been read may need a sweep at once. */
 	if (!is_noted(r, &wait) && (wait.since <= 0 || !throttle_count(throttle))) {
 		r->config.note_wait(r->config.context, &wait,
 				    wait.since > 0 &&
@@ -184,7 +185,7 @@ bool repairer_sweep(struct repairer *r)
 /* ---- Returns ---- */
 
 static struct returns_subject subject_of(struct repairer *r, const uint8_t *reported,
-					 bool look)
+					 bool read_all)
 {
 	enum sweep_phase phase = repairer_phase(r);
 
@@ -194,7 +195,7 @@ static struct returns_subject subject_of(struct repairer *r, const uint8_t *repo
 		.records = &r->records,
 		.idle = phase == PHASE_IDLE,
 		.found = phase > PHASE_DISCOVERY,
-		.look = look,
+		.read_all = read_all,
 		.reported = reported,
 		.is_halted = repairer_is_halted,
 		.sets_ports = sets_ports,
@@ -217,11 +218,11 @@ void repairer_follow(struct repairer *r)
 		r->config.log_return(r->config.context, &done);
 }
 
-static void run(struct repairer *r, const uint8_t *reported, bool look,
+static void run(struct repairer *r, const uint8_t *reported, bool read_all,
 		struct returned *done)
 {
 	enum sweep_phase phase = repairer_phase(r);
-	const struct returns_subject subject = subject_of(r, reported, look);
+	const struct returns_subject subject = subject_of(r, reported, read_all);
 	bool any = returns_run(r->config.returns, &subject, done);
 
 	use_back(r, done);
@@ -262,7 +263,7 @@ bool repairer_return(struct repairer *r)
 	return done.number;
 }
 
-/* ---- Looks ---- */
+/* ---- Switches that report changes ---- */
 
 /* The switch that had this LID when it reported; or PM_NONE, as the plan may be newer. */
 static uint32_t node_of(const struct repairer *r, uint16_t lid)
@@ -275,11 +276,11 @@ static uint32_t node_of(const struct repairer *r, uint16_t lid)
 		       : PM_NONE;
 }
 
-/* Confirms the switches that are as they are known; the others are looked at again. */
-static void judge_looks(struct repairer *r, const uint16_t *lids, uint32_t num,
-			const struct returned *done)
+/* Confirms the switches that are as they are known; the others are read again. */
+static void judge_read(struct repairer *r, const uint16_t *lids, uint32_t num,
+		       const struct returned *done)
 {
-	struct tries *tries = &r->tries[JOB_LOOK];
+	struct tries *tries = &r->tries[JOB_READ_PORTS];
 	bool rest = false;
 
 	for (uint32_t i = 0; i < num; i++) {
@@ -297,31 +298,31 @@ static void judge_looks(struct repairer *r, const uint16_t *lids, uint32_t num,
 		repairer_ask_sweep(r, "a switch with changes cannot be read", "");
 }
 
-/* Looks at all ports of a few switches; a discovery is cheaper for many. */
-static void look(struct repairer *r)
+/* Reads all ports of a few switches; a discovery is cheaper for many. */
+static void read_reported(struct repairer *r)
 {
 	const struct pm_plan *plan = r->view.plan;
 	uint8_t *reported = calloc(plan->topology->num_switches + 1u, 1);
-	uint16_t lids[LOOK_MOST];
+	uint16_t lids[READ_MOST];
 	uint32_t num = 0;
 	struct returned done;
 
 	if (r->config.throttle && reported)
-		num = throttle_take(r->config.throttle, lids, LOOK_MOST);
-	if (num > LOOK_MOST) {
+		num = throttle_take(r->config.throttle, lids, READ_MOST);
+	if (num > READ_MOST) {
 		repairer_ask_sweep(r, "many switches report changes", "");
-		num = LOOK_MOST;
+		num = READ_MOST;
 	}
 	for (uint32_t i = 0; i < num; i++)
 		if (node_of(r, lids[i]) != PM_NONE)
 			reported[node_of(r, lids[i])] = 1;
 	run(r, reported, true, &done);
-	judge_looks(r, lids, num, &done);
+	judge_read(r, lids, num, &done);
 	free_returned(&done);
 	free(reported);
 }
 
-static bool any_to_look(const struct repairer *r)
+static bool any_to_read(const struct repairer *r)
 {
 	return returns_are_unexplained(r->config.returns, &r->view) ||
 	       (r->config.throttle && throttle_count(r->config.throttle));
@@ -331,19 +332,19 @@ static bool any_to_look(const struct repairer *r)
  * Returns and repairs come first, and the trap that reports a failure, through OpenSM;
  * and entries that are about to move, unless they wait for what is found here.
  */
-bool repairer_look(struct repairer *r)
+bool repairer_read_ports(struct repairer *r)
 {
-	double *due_ms = &r->tries[JOB_LOOK].due_ms,
+	double *due_ms = &r->tries[JOB_READ_PORTS].due_ms,
 	       moves_ms = r->tries[JOB_MOVES].due_ms;
 
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
 	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0 ||
-	    !any_to_look(r)) {
+	    !any_to_read(r)) {
 		*due_ms = 0;
 		return false;
 	}
 	if (*due_ms <= 0)
-		*due_ms = clock_ms() + LOOK_MS;
+		*due_ms = clock_ms() + READ_MS;
 	if (moves_ms > 0 && !returns_are_unexplained(r->config.returns, &r->view)) {
 		*due_ms = fmax(*due_ms, moves_ms + 1);
 		return false;
@@ -351,7 +352,7 @@ bool repairer_look(struct repairer *r)
 	if (clock_ms() < *due_ms)
 		return false;
 	*due_ms = 0;
-	look(r);
+	read_reported(r);
 	return true;
 }
 

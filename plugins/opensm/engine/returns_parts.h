@@ -22,7 +22,7 @@
 #define SILENT_MS 80 /* as in repair.c */
 #define RETRY_MS 50  /* pause before the first retry, which doubles */
 #define RETRIES 6
-#define WAIT_MS 500   /* between looks whether OpenSM still sets ports: returns_hurry */
+#define WAIT_MS 500   /* between checks whether OpenSM still sets ports: returns_hurry */
 #define CREDIT_MS 100 /* from a link's first trap to that of its other end */
 #define MOST_ROUNDS 8
 #define FLAPS 3		    /* returns of a host within .. */

@@ -29,7 +29,7 @@ struct routing_found {
 bool routing_is_covered(const struct plugin *plugin);
 
 /*
- * Computes the tables for the cache's last look, which the plan covers; as
+ * Computes the tables for the cache's last refresh, which the plan covers; as
  * routing_compute. -ENOMEM.
  */
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err);

@@ -146,13 +146,13 @@ static bool has_discovered_failure(const struct plugin *plugin)
 static void put_fabric(struct plugin *plugin, bool handed)
 {
 	const struct sweep *sweep = &plugin->sweep;
-	bool looked = handed && !sweep->run.recomputed && plugin->smps &&
-		      !smp_has_infos_since(plugin->smps, sweep->infos);
+	bool fresh = handed && !sweep->run.recomputed && plugin->smps &&
+		     !smp_has_infos_since(plugin->smps, sweep->infos);
 	struct pm_fabric *fabric;
 
 	if (!plugin->fabric_file ||
 	    snapshot_changed(plugin->osm, &plugin->roles,
-			     looked ? subnet_cache_hash(&plugin->cache) : 0,
+			     fresh ? subnet_cache_hash(&plugin->cache) : 0,
 			     &plugin->subnet_hash, &fabric, NULL))
 		return;
 	if (fabric)

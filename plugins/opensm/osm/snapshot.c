@@ -180,17 +180,17 @@ static uint64_t hash_all(const osm_subn_t *subn,
 }
 
 /* The hash now, of which ports may be known to be as before. */
-static struct snapshot_hash hash_subnet(const osm_subn_t *subn, uint64_t look,
+static struct snapshot_hash hash_subnet(const osm_subn_t *subn, uint64_t cache_hash,
 					const struct snapshot_hash *before)
 {
-	struct snapshot_hash now = {hash_all(subn, hash_node), before->ports, look};
+	struct snapshot_hash now = {hash_all(subn, hash_node), before->ports, cache_hash};
 
-	if (!look || look != before->look || now.nodes != before->nodes)
+	if (!cache_hash || cache_hash != before->cache || now.nodes != before->nodes)
 		now.ports = hash_all(subn, hash_ports);
 	return now;
 }
 
-int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t look,
+int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t cache_hash,
 		     struct snapshot_hash *hash, struct pm_fabric **fabric,
 		     struct pm_error *err)
 {
@@ -200,7 +200,7 @@ int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t l
 
 	*fabric = NULL;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	now = hash_subnet(&osm->subn, look, hash);
+	now = hash_subnet(&osm->subn, cache_hash, hash);
 	if (now.nodes != hash->nodes || now.ports != hash->ports) {
 		rc = subnet_cache_learn(&cache, &osm->subn, err);
 		if (!rc)

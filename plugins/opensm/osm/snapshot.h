@@ -8,9 +8,9 @@
 #include <portmajor/fabric/roles.h>
 
 /*
- * Copies the cache's last look: the nodes discovered in this sweep, and the links between
- * them that are not down. active_only leaves out the LIDs of end ports that are not
- * active, as after a reboot. Call with osm->lock held, shared at least, since before
+ * Copies the cache's last refresh: the nodes discovered in this sweep, and the links
+ * between them that are not down. active_only leaves out the LIDs of end ports that are
+ * not active, as after a reboot. Call with osm->lock held, shared at least, since before
  * subnet_cache_learn. The caller frees *fabric; snapshot_finish completes it. -ENOMEM.
  */
 int snapshot_copy(const struct subnet_cache *cache, const osm_subn_t *subn,
@@ -27,17 +27,17 @@ int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
 /* Of all that is copied, in OpenSM's memory. All zero: of no subnet. */
 struct snapshot_hash {
 	uint64_t nodes, ports;
-	uint64_t look; /* subnet_cache_hash then; 0: not known */
+	uint64_t cache; /* subnet_cache_hash then; 0: not known */
 };
 
 /*
- * Copies the present subnet by a look of its own, unless its hash is *hash: then *fabric
- * is NULL. Else *hash becomes that of the copy. look: subnet_cache_hash of a look that
- * found the ports as they are now, or 0; if it is the one in *hash, only nodes are read.
- * Holds osm->lock shared. The caller frees *fabric. Errors as above. O(subnet); a third
- * of that without a copy, O(nodes) by the look.
+ * Copies the present subnet by a cache of its own, unless its hash is *hash: then *fabric
+ * is NULL. Else *hash becomes that of the copy. cache_hash: subnet_cache_hash after a
+ * refresh that found the ports as they are now, or 0; if it is the one in *hash, only
+ * nodes are read. Holds osm->lock shared. The caller frees *fabric. Errors as above.
+ * O(subnet); a third of that without a copy, O(nodes) by cache_hash.
  */
-int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t look,
+int snapshot_changed(osm_opensm_t *osm, const struct pm_roles *roles, uint64_t cache_hash,
 		     struct snapshot_hash *hash, struct pm_fabric **fabric,
 		     struct pm_error *err);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * OpenSM's discovered subnet in flat arrays, in the order of its table of nodes. It is
- * learnt once, then compared in one walk that allocates nothing: a look. While a look
- * finds the same parts, or fewer, the plan stays, and its discovered parts are known
- * without making and matching a fabric.
+ * learnt once, then compared in one walk that allocates nothing: a refresh. While a
+ * refresh finds the same parts, or fewer, the plan stays, and its discovered parts are
+ * known without making and matching a fabric.
  *
- *     learn (osm->lock) ---> bind to the plan ---> look (osm->lock) ---> see, doubt
+ *     learn (osm->lock) ---> bind to the plan ---> refresh (osm->lock) ---> see, doubt
  *                                                    ^   |
  *                                                    '---'
  *
  * OpenSM may free nodes and ports when its lock is released. So the cache keeps GUIDs and
- * port numbers, and each look finds OpenSM's nodes anew in its table. Functions with a
+ * port numbers, and each refresh finds OpenSM's nodes anew in its table. Functions with a
  * subn need osm->lock held, shared at least.
  */
 #ifndef PORTMAJOR_SUBNET_CACHE_H
@@ -26,7 +26,7 @@
 #include <portmajor/policy/lft_capacity.h>
 
 struct subnet_cache_node {
-	const osm_node_t *here; /* during a look, if the node is present; else NULL */
+	const osm_node_t *here; /* during a refresh, if the node is present; else NULL */
 	uint64_t key;		/* in OpenSM's table: the GUID as on the wire */
 	uint32_t first;		/* index of port 0 */
 	uint8_t ports;		/* highest port number */
@@ -46,8 +46,8 @@ struct subnet_cache_port {
 };
 
 /*
- * A switch port's link in PortInfo's codes, decoded after the look, as that holds a lock.
- * One end of a link is enough. All 0: the other end has it.
+ * A switch port's link in PortInfo's codes, decoded after the refresh, as that holds a
+ * lock. One end of a link is enough. All 0: the other end has it.
  */
 struct subnet_cache_link {
 	uint8_t width;	  /* active */
@@ -69,7 +69,7 @@ struct subnet_cache {
 	bool covered; /* set when the plan's LIDs were handed to OpenSM: later discoveries
 			 are compared with the cache */
 
-	/* Results of the last look. */
+	/* Results of the last refresh. */
 	uint32_t num_listed; /* nodes in OpenSM's table, .. */
 	uint32_t num_found;  /* .. and of these, nodes that OpenSM will not drop */
 	bool doubtful;	     /* OpenSM will drop ports of some of these */
@@ -81,7 +81,7 @@ struct subnet_cache {
 	uint32_t num_switches;
 };
 
-/* Learns the present subnet, and looks. -ENOMEM: the cache is empty. */
+/* Learns the present subnet, and refreshes. -ENOMEM: the cache is empty. */
 int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err);
 void subnet_cache_forget(struct subnet_cache *cache);
@@ -90,22 +90,22 @@ void subnet_cache_forget(struct subnet_cache *cache);
 void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
- * Looks. False: there is a new part, another LID than the plan's, or no bound plan; then
- * the functions below must not be called. O(ports); allocates nothing. With `share`, on
- * the sweeper's thread, the lock is held in parts of so many nodes.
+ * Refreshes. False: there is a new part, another LID than the plan's, or no bound plan;
+ * then the functions below must not be called. O(ports); allocates nothing. With `share`,
+ * on the sweeper's thread, the lock is held in parts of so many nodes.
  */
 bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn,
 			  struct lock_share *share);
 
 /*
- * Whether another look, later in the same sweep, would find the same. False: cannot tell;
- * look again. OpenSM may have assigned LIDs, which it lists; dropped nodes, which lowers
- * their number; and dropped links, at both ends, of which one is examined. `heard`:
- * PortInfo that OpenSM requested may have come in since. Without it only the drop manager
- * cuts links: those of nodes and ports that were not discovered, which the look has
- * counted, and of ports without an answer for their P_Key tables, which OpenSM notes as
- * an error. Then no link is examined, and a port that traps have called unhealthy since
- * is left to the next discovery. At most half the cost of a look.
+ * Whether another refresh, later in the same sweep, would find the same. False: cannot
+ * tell; refresh again. OpenSM may have assigned LIDs, which it lists; dropped nodes,
+ * which lowers their number; and dropped links, at both ends, of which one is examined.
+ * `heard`: PortInfo that OpenSM requested may have come in since. Without it only the
+ * drop manager cuts links: those of nodes and ports that were not discovered, which the
+ * refresh has counted, and of ports without an answer for their P_Key tables, which
+ * OpenSM notes as an error. Then no link is examined, and a port that traps have called
+ * unhealthy since is left to the next discovery. At most half the cost of a refresh.
  */
 bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
 			       bool heard);
@@ -118,15 +118,16 @@ static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
 }
 
 /*
- * The first remembers the last look; the second tells whether a later look was the same.
+ * The first remembers the last refresh; the second tells whether a later refresh was the
+ * same.
  */
 void subnet_cache_keep(struct subnet_cache *cache);
 bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
-/* A hash of the ports, links and LIDs that the last look found, never 0. O(ports). */
+/* A hash of the ports, links and LIDs that the last refresh found, never 0. O(ports). */
 uint64_t subnet_cache_hash(const struct subnet_cache *cache);
 
-/* Writes the result of pm_plan_match for the last look. */
+/* Writes the result of pm_plan_match for the last refresh. */
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 
 /*
@@ -161,7 +162,7 @@ struct subnet_cache_doubt {
 			    answers */
 };
 
-/* Fills both from the look right after discovery, for discovered[]. */
+/* Fills both from the refresh right after discovery, for discovered[]. */
 void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *discovered,
 			     const struct subnet_cache_doubt *doubt);
 

@@ -17,7 +17,7 @@ struct unset_switch {
 	bool different; /* it has answered one of them, with other content */
 };
 
-/* All zero: nothing is known, and the result of an earlier look stays. */
+/* All zero: nothing is known, and the result of an earlier refresh stays. */
 struct unset {
 	bool known;   /* the list is */
 	bool settled; /* every switch has acknowledged every block */
