@@ -220,8 +220,8 @@ class Documents(unittest.TestCase):
         for member, pattern in (("last_lft_smp", "{:,}"), ("last_lft_s", "{:.2f}")):
             theirs = [cable[member] for cable in cables.values()]
             self.assertIn(f"{pattern.format(min(theirs))} to {pattern.format(max(theirs))}", readme)
-        self.assertIn(f"is SMP {ours['last_lft_smp']} with portmajor, {ours['last_lft_s']:.3f} s "
-                      "after the first trap", readme.replace("\n", " "))
+        self.assertIn(f"block as the {ours['last_lft_smp']}th SMP, {ours['last_lft_s']:.3f} s after "
+                      "the first trap", readme.replace("\n", " "))
 
 
 if __name__ == "__main__":
