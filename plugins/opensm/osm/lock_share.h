@@ -18,7 +18,8 @@
 #ifndef PORTMAJOR_LOCK_SHARE_H
 #define PORTMAJOR_LOCK_SHARE_H
 
-#include <complib/cl_passivelock.h>
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
 
 #include <stdint.h>
 
