@@ -11,8 +11,8 @@ time of routing, and the link loads of the tables read back. The core is measure
 `portmajor whatif`, and bench_tables.
 
 With 40,960 hosts tables are not read back, which would take hours, updn alone is beside
-portmajor, with a cable, once, and OpenSM with portmajor is also restarted, replaced by its standby,
-and given one more pod. This takes most of an hour and 12 GiB.
+portmajor, with a start and the loss of a cable, and OpenSM with portmajor is also restarted,
+replaced by its standby, and given one more pod. This takes most of an hour and 12 GiB.
 
 The results replace those of the same fabric and engine in docs/benchmarks.json; docs/benchmarks.md
 is written from it. With --compare nothing is written: portmajor's figures that are worse than those
@@ -61,9 +61,9 @@ LARGE_LIMIT_S = 1800  # for any, where a fabric is so large
 
 # Arguments of `portmajor generate`; simlab's targets, with blanks between if there are more of
 # an event; what bench_tables calls the fabric, if it has it; the part of which it grows, if it
-# is so large that only LARGE_ENGINES run, OpenSM's with LARGE_VICTIMS.
+# is so large that only LARGE_ENGINES run, OpenSM's only with LARGE_VICTIM.
 Kind = collections.namedtuple("Kind", "generate victims bench grows", defaults=(None, None))
-LARGE_ENGINES, LARGE_VICTIMS = ("portmajor", "updn"), ("cable",)
+LARGE_ENGINES, LARGE_VICTIM = ("portmajor", "updn"), "cable"
 
 DIRECTOR = {"cable": "leaf5:20", "host": "h7-3", "chassis": "s0-*"}
 # The last of 40: leaves and switches 1248 to 1279.
@@ -312,12 +312,17 @@ class Engine:
         loaded = first_load(osm, self.limit)
         self._note(FIRST_LOAD, {**loaded, **(loads(osm.fabric, folder) if read_in else {})})
         self.result["memory_mib"] = memory_mib(osm.process)
+        if is_few(self.kind, self.engine):
+            self._begin(LARGE_VICTIM)
+            target = self.kind.victims[LARGE_VICTIM]
+            self._note(LARGE_VICTIM,
+                       measured(osm, lambda: each(osm.fabric.lose, target), self.limit)[0])
+            return
         self._begin(NO_NEWS)
         self._note(NO_NEWS, measured(osm, osm.hup, self.limit)[0])
-        for event, target in victims_of(self.kind, self.engine).items():
+        for event, target in self.kind.victims.items():
             self._begin(event)
-            tries = 1 if is_few(self.kind, self.engine) else self._options.tries
-            lost, came = lose(osm, target, tries, self.limit, read_in)
+            lost, came = lose(osm, target, self._options.tries, self.limit, read_in)
             self._note(event, lost)
             self._note(returns(event), came)
 
@@ -346,23 +351,17 @@ class Engine:
 
 
 def is_few(kind, engine):
-    """Whether events take so long that few are measured, each once."""
+    """Whether events take so long that only a start and the loss of LARGE_VICTIM are measured."""
     return kind.grows is not None and engine != OURS
-
-
-def victims_of(kind, engine):
-    """{event: target} of what is lost with an engine."""
-    return {event: target for event, target in kind.victims.items()
-            if not is_few(kind, engine) or event in LARGE_VICTIMS}
 
 
 def asked(name, engine):
     """The events that are measured with an engine."""
     kind = FABRICS[name]
-    few = kind.grows and engine == OURS
-    return [FIRST_LOAD, NO_NEWS, *(e for victim in victims_of(kind, engine)
-                                   for e in (victim, returns(victim))),
-            *[RESTART, TAKEOVER, GROWTH] * bool(few)]
+    if is_few(kind, engine):
+        return [FIRST_LOAD, LARGE_VICTIM]
+    return [event for event in events_of(name)
+            if kind.grows or event not in (RESTART, TAKEOVER, GROWTH)]
 
 
 def returns(event):
@@ -746,10 +745,11 @@ def not_run(data):
     return "\n## Not run\n\n" + "".join(lines) if lines else ""
 
 
-def older(results):
+def older(name, results):
     """A line about the engines that were measured before ports kept what was set."""
     engines = [engine for engine in ENGINES
-               if engine in results and NO_NEWS not in results[engine]["events"]]
+               if engine in results and NO_NEWS in asked(name, engine)
+               and NO_NEWS not in results[engine]["events"]]
     return (f"\n{', '.join(engines)}: measured on ibsim's own ports, which forget values, so that "
             "each sweep Sets all\nports: there are too many SMPs.\n" if engines else "")
 
@@ -771,7 +771,7 @@ def document(data):
                         + ", ".join(f"{event} `{target}`"
                                     for event, target in kind.victims.items())
                         + ".\n\n" + events_table(name, data[name]) + failures(data[name])
-                        + older(data[name]))
+                        + older(name, data[name]))
     text += [memory_table(data),
              "\n## The core alone\n\nBy `portmajor whatif`, with the whole fabric before the "
              "failure; the CPU time includes planning,\nloads and shifts. `restoring`: of "
