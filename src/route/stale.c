@@ -96,7 +96,7 @@ const struct pm_stale_entry *pm_stale_of(const struct pm_stale *stale, uint32_t 
 	return stale->entries + first;
 }
 
-static int add_stale(struct pm_stale *stale, uint32_t sw, uint32_t lid)
+int pm_stale_add(struct pm_stale *stale, uint32_t sw, uint32_t lid)
 {
 	if (pm_grow(&stale->entries, &stale->room, stale->num + 1,
 		    sizeof(*stale->entries)))
@@ -148,7 +148,7 @@ static int compare_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 		if (installed > n->num_ports ||
 		    !(input->recabled && input->recabled[n->first_port + installed]))
 			keep(s, sw, lid);
-		else if (add_stale(s->stale, sw, lid))
+		else if (pm_stale_add(s->stale, sw, lid))
 			return -ENOMEM;
 	}
 	return 0;
@@ -211,7 +211,7 @@ static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sort
 		at = next_now(s, at, lid, sorted);
 	} while (at != sw);
 	s->stale->loops++;
-	return first == PM_NONE ? 0 : add_stale(s->stale, first, lid);
+	return first == PM_NONE ? 0 : pm_stale_add(s->stale, first, lid);
 }
 
 /* ---- Former detours ---- */
@@ -267,7 +267,7 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 			return 0;
 		if (wanted_entry(s->input, next, lid) != PM_LFT_KEEP ||
 		    (down && level[next] > level[sw]))
-			return add_stale(s->stale, s->all ? start : sw, lid);
+			return pm_stale_add(s->stale, s->all ? start : sw, lid);
 		down |= level[next] < level[sw];
 	}
 	return 0;

@@ -69,6 +69,9 @@ struct pm_stale {
 int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale);
 void pm_stale_free(struct pm_stale *stale);
 
+/* Appends an entry; the list has to stay in its order. -ENOMEM. Amortised O(1). */
+int pm_stale_add(struct pm_stale *stale, uint32_t sw, uint32_t lid);
+
 /* Forgets which tables were equal: installed ones may have changed. */
 void pm_stale_outdate(struct pm_stale *stale);
 

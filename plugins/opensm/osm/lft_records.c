@@ -218,7 +218,7 @@ static void fill(struct lft_records_prepared *prepared, uint32_t length,
 void lft_records_prepare(struct lft_records *records, const struct pm_routes *routes,
 			 const struct pm_stale *stale)
 {
-	uint32_t stride = pm_routes_stride(routes), num;
+	uint32_t stride = pm_routes_stride(routes);
 
 	for (uint32_t i = 0; i < records->num_prepared; i++)
 		records->prepared[i].filled = 0;
@@ -228,11 +228,8 @@ void lft_records_prepare(struct lft_records *records, const struct pm_routes *ro
 	for (uint32_t i = 0; i < records->num; i++) {
 		const struct lft_records_noted *noted = &records->noted[i];
 
-		if (noted->node >= records->num_prepared || noted->length < stride ||
-		    !stale->equal[noted->node])
-			continue;
-		(void)pm_stale_of(stale, noted->node, &num);
-		if (!num)
+		if (noted->node < records->num_prepared && noted->length >= stride &&
+		    stale->equal[noted->node])
 			fill(&records->prepared[noted->node], noted->length,
 			     pm_routes_table(routes, noted->node), stride);
 	}
@@ -340,20 +337,16 @@ static bool comes_back(const struct gaps *gaps, uint32_t node, uint32_t lid)
 /* Lists the gaps of a switch that are to stay. -ENOMEM. */
 static int list_gaps(const struct gaps *gaps, uint32_t node, struct pm_stale *open)
 {
-	for (uint32_t lid = 0; lid < gaps->input.installed[node].length; lid++) {
-		if (!is_gap(gaps, node, lid) || !comes_back(gaps, node, lid))
-			continue;
-		if (pm_grow(&open->entries, &open->room, open->num + 1,
-			    sizeof(*open->entries)))
+	for (uint32_t lid = 0; lid < gaps->input.installed[node].length; lid++)
+		if (is_gap(gaps, node, lid) && comes_back(gaps, node, lid) &&
+		    pm_stale_add(open, node, lid))
 			return -ENOMEM;
-		open->entries[open->num++] = (struct pm_stale_entry){node, (uint16_t)lid};
-	}
 	return 0;
 }
 
 /*
  * Preferred entries alone close no loop: their path ends at its place, or at the first
- * switch with an entry of the tables, whose path passes no switch without one. But an
+ * switch with an entry of the tables, and from there on all have entries. But an
  * entry that another switch keeps may lead back: lists gaps that stay, as packets would
  * come back. -ENOMEM. O(size of the tables), and O(hops) for each gap.
  */
