@@ -280,7 +280,7 @@ static bool take_other(void *context, const struct smp_answer *answer)
 	return true;
 }
 
-/* As the rest of a repair whose failure the sweeper knows already, and finds mended. */
+/* As the rest of a repair, after the sweeper knew the failure, and found it mended. */
 static void set_other(void)
 {
 	const struct pm_node *n = &fabric->nodes[pm_fabric_find_name(fabric, host)];

@@ -26,7 +26,7 @@ enum job {
 	JOB_READ_PORTS, /* of switches that have reported changes */
 	JOB_MOVES,	/* entries onto cables that came back */
 	JOB_SWEEP,	/* requests the sweep that waits, when it is due */
-	JOB_OWN,	/* reads the SM's own port, whose leaf's traps cannot come */
+	JOB_OWN,	/* reads the SM's own port, as traps of its leaf cannot come */
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */

@@ -85,8 +85,8 @@ struct returned {
 	const char *why;	/* .. and why the first of them is, or NULL */
 	bool missed;	   /* its running sweep, if any, has not found all of these */
 	uint32_t deferred; /* hosts that flap: served later */
-	uint32_t gone;	   /* with `read_all`: hosts whose links are down, and were up */
-	uint32_t strange;  /* with `read_all`: ports that only a discovery explains */
+	uint32_t gone; /* with `read_all`: hosts with links that are down, and were up */
+	uint32_t strange; /* with `read_all`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], deferred_links[RETURNS_TEXT];
 	char strange_ports[RETURNS_TEXT];

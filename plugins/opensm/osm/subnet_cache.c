@@ -260,8 +260,8 @@ static uint16_t highest_lid(const osm_switch_t *sw)
 }
 
 /*
- * A port is fetched some iterations before it is read, then what it is wired to. OpenSM's
- * ports are 1.7 kB apart, so that the processor does not foresee the next ones.
+ * A port is fetched some iterations before it is read, then the other end of its link.
+ * OpenSM's ports are 1.7 kB apart, so that the processor does not foresee the next ones.
  */
 void subnet_cache_fetch(const osm_physp_t *physp)
 {
