@@ -654,7 +654,7 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 }
 
 /* Finds the data before a failure. */
-static int look_before(struct pm_whatif *whatif, struct pm_error *err)
+static int find_before(struct pm_whatif *whatif, struct pm_error *err)
 {
 	find_beyond(whatif);
 	whatif->pairs = count_pairs(whatif) + count_beyond(whatif, whatif->hosts);
@@ -733,7 +733,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	if (!rc && config->loads)
 		rc = start_flows(whatif, err);
 	if (!rc)
-		rc = look_before(whatif, err);
+		rc = find_before(whatif, err);
 	if (rc)
 		goto fail;
 	*result = whatif;

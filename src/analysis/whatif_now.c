@@ -85,8 +85,8 @@ static int find_joined(const struct work *work, struct side *side,
 	return rc;
 }
 
-static int look(struct work *work, struct side *side, struct pm_whatif_result *found,
-		struct pm_error *err)
+static int measure(struct work *work, struct side *side, struct pm_whatif_result *found,
+		   struct pm_error *err)
 {
 	int rc = make_tables(work, side, err);
 
@@ -245,9 +245,9 @@ static int try_failure(struct work *work, const uint32_t *ports, uint32_t num,
 	for (uint32_t i = 0; i < num; i++)
 		if (work->after.fabric->ports[ports[i]].peer != PM_NONE)
 			pm_fabric_cut(work->after.fabric, ports[i]);
-	rc = look(work, &work->before, before, err);
+	rc = measure(work, &work->before, before, err);
 	if (!rc)
-		rc = look(work, &work->after, after, err);
+		rc = measure(work, &work->after, after, err);
 	if (!rc && compare(work, after))
 		rc = pm_error_no_memory(err);
 	after->pairs_cut = work->before.joined > work->after.joined

@@ -133,28 +133,28 @@ static void assign_site(struct assigner *d, uint32_t sw, uint32_t reach)
 			take_host(d, h);
 }
 
-/* ---- Places between hosts that stay ---- */
+/* ---- Gaps between hosts that stay ---- */
 
-/* Priorities at a place lie between these: those of the hosts before and after it. */
-static uint32_t top_of(const struct assigner *d, uint32_t place)
+/* Gap n is below n of them. Its priorities are between these, of the hosts beside it. */
+static uint32_t top_of(const struct assigner *d, uint32_t gap)
 {
-	return place ? d->host[d->fixed[place - 1]].priority
-		     : PM_VLAN_PINNED - d->vlans->num_hosts;
+	return gap ? d->host[d->fixed[gap - 1]].priority
+		   : PM_VLAN_PINNED - d->vlans->num_hosts;
 }
 
-static uint32_t bottom_of(const struct assigner *d, uint32_t place)
+static uint32_t bottom_of(const struct assigner *d, uint32_t gap)
 {
-	return place < d->num_fixed ? d->host[d->fixed[place]].priority : 0;
+	return gap < d->num_fixed ? d->host[d->fixed[gap]].priority : 0;
 }
 
-static bool fits(const struct assigner *d, uint32_t place, uint32_t num)
+static bool fits(const struct assigner *d, uint32_t gap, uint32_t num)
 {
-	uint32_t top = top_of(d, place), bottom = bottom_of(d, place);
+	uint32_t top = top_of(d, gap), bottom = bottom_of(d, gap);
 
 	return top > bottom && top - bottom > num;
 }
 
-/* Whether the present place has room for so many more hosts. */
+/* Whether the gap of those taken so far has room for so many more hosts. */
 static bool has_room(const struct assigner *d, uint32_t num)
 {
 	for (uint32_t i = d->num_moved; i && d->above[i - 1] == d->taken; i--)
@@ -299,15 +299,15 @@ void assigner_run(struct assigner *d)
 
 /* ---- Priorities ---- */
 
-/* Sets priorities at a place; above all other hosts, steps of the usual size at most. */
+/* Sets priorities in a gap; above all other hosts, steps of the usual size at most. */
 static void set_between(struct assigner *d, const uint32_t *hosts, uint32_t num,
-			uint32_t place)
+			uint32_t gap)
 {
-	uint32_t bottom = bottom_of(d, place);
-	uint32_t step = (top_of(d, place) - bottom) / (num + 1);
+	uint32_t bottom = bottom_of(d, gap);
+	uint32_t step = (top_of(d, gap) - bottom) / (num + 1);
 
-	if (!place && step > ASSIGNER_GAP)
-		step = ASSIGNER_GAP;
+	if (!gap && step > ASSIGNER_STEP)
+		step = ASSIGNER_STEP;
 	for (uint32_t i = 0; i < num; i++)
 		d->host[hosts[i]].priority = bottom + step * (num - i);
 }

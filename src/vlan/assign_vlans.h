@@ -5,7 +5,7 @@
 
 #include "vlan_parts.h"
 
-#define ASSIGNER_GAP 1000 /* between priorities, for hosts that come between later */
+#define ASSIGNER_STEP 1000 /* between priorities, for hosts that come between later */
 
 struct assigner {
 	struct pm_pool pool;
@@ -20,7 +20,7 @@ struct assigner {
 	uint32_t num_sites, words; /* of 64 sites each */
 	uint32_t *by_priority;	   /* hosts by former priority, the highest first */
 	uint64_t *connected;	   /* [site][word] the same sites, as bits */
-	/* For a run. */
+	/* For one assignment. */
 	uint64_t *remain;	   /* [word] sites with unassigned hosts, as bits */
 	uint32_t *count;	   /* parts.count at the beginning */
 	uint32_t *left;		   /* [switch] unassigned hosts there */
@@ -46,9 +46,9 @@ void assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t 
 bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b);
 
 /*
- * Assigns VLANs to the hosts in moves[], and their places among the priorities of the
- * others. `stuck` is 0 if all pairs are connected that a VLAN can connect. It may be run
- * again with other moves[], if host[] is as before.
+ * Assigns VLANs to the hosts in moves[], and their gaps between the priorities of the
+ * others. `stuck` is 0 if all pairs are connected that a VLAN can connect. It may be
+ * called again with other moves[], if host[] is as before.
  */
 void assigner_run(struct assigner *d);
 

@@ -152,8 +152,8 @@ static bool write_priorities(struct tables *t)
 			end++;
 		bottom = end < hosts ? t->before[t->order[end]].priority : 0;
 		step = top > bottom ? (top - bottom) / (end - i + 1) : 0;
-		if (top == PM_VLAN_PINNED - hosts && step > ASSIGNER_GAP)
-			step = ASSIGNER_GAP;
+		if (top == PM_VLAN_PINNED - hosts && step > ASSIGNER_STEP)
+			step = ASSIGNER_STEP;
 		if (end > i && !step)
 			return false;
 		for (uint32_t j = i; j < end; j++)

@@ -34,7 +34,7 @@ static uint32_t by_table, by_table_missed;
 				 #condition);                                            \
 	} while (0)
 
-/* A node as the run sees it. */
+/* A node as the trial sees it. */
 struct part {
 	uint32_t had;	 /* LID of the first plan; 0: it is a stranger */
 	uint32_t lid;	 /* that its port reports, 0 after a reboot */
@@ -45,7 +45,7 @@ struct part {
 	bool moved;	 /* has another slot than with the first plan */
 };
 
-struct run {
+struct trial {
 	struct random random;
 	struct recipe recipe;
 	struct pm_plan_config config;
@@ -60,13 +60,13 @@ struct run {
 	struct pm_lid_restore restore; /* of the last sweep */
 	bool all_claimed;	       /* all other LIDs are claimed by other ports */
 	bool hosts_only; /* no other part was absent when the plan was lost */
-	uint64_t *user;	 /* [LID] the last GUID that has had it in the run, or 0 */
+	uint64_t *user;	 /* [LID] the last GUID that has had it in the trial, or 0 */
 };
 
-static uint32_t part_of(const struct run *run, uint64_t guid)
+static uint32_t part_of(const struct trial *trial, uint64_t guid)
 {
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		if (run->recipe.nodes[i].guid == guid)
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++)
+		if (trial->recipe.nodes[i].guid == guid)
 			return i;
 	fail();
 	return PM_NONE;
@@ -96,22 +96,22 @@ static uint32_t place_of(const struct pm_plan *plan, const struct pm_fabric *now
 /* ---- The first manager ---- */
 
 /* The recipe is there. False if it has no plan. */
-static bool run_begin(struct run *run)
+static bool trial_begin(struct trial *trial)
 {
-	struct pm_fabric *whole = recipe_build(&run->recipe, NULL);
-	int rc = pm_plan_make(whole, &run->config, &run->first, NULL);
+	struct pm_fabric *whole = recipe_build(&trial->recipe, NULL);
+	int rc = pm_plan_make(whole, &trial->config, &trial->first, NULL);
 
-	run->user = calloc(PM_MAX_LID + 1, sizeof(*run->user));
-	run->parts = calloc(run->recipe.num_nodes + STRANGERS, sizeof(*run->parts));
-	assert_non_null(run->user);
-	assert_non_null(run->parts);
+	trial->user = calloc(PM_MAX_LID + 1, sizeof(*trial->user));
+	trial->parts = calloc(trial->recipe.num_nodes + STRANGERS, sizeof(*trial->parts));
+	assert_non_null(trial->user);
+	assert_non_null(trial->parts);
 	for (uint32_t i = 0; !rc && i < whole->num_nodes; i++) {
-		uint32_t place = place_of(run->first, whole, i);
-		struct part *part = &run->parts[part_of(run, whole->nodes[i].guid)];
+		uint32_t place = place_of(trial->first, whole, i);
+		struct part *part = &trial->parts[part_of(trial, whole->nodes[i].guid)];
 
 		part->installed = true;
 		if (place != PM_NONE)
-			part->had = part->lid = run->first->lid[place];
+			part->had = part->lid = trial->first->lid[place];
 	}
 	pm_fabric_free(whole);
 	return !rc;
@@ -120,49 +120,49 @@ static bool run_begin(struct run *run)
 /*
  * Parts have left: the first manager's tables after that, with the entries that stay.
  */
-static void last_tables(struct run *run)
+static void last_tables(struct trial *trial)
 {
-	struct pm_fabric *now = recipe_build(&run->recipe, NULL);
-	uint8_t *usable = calloc(run->first->topology->num_ports, 1);
-	uint32_t num = run->first->topology->num_switches;
+	struct pm_fabric *now = recipe_build(&trial->recipe, NULL);
+	uint8_t *usable = calloc(trial->first->topology->num_ports, 1);
+	uint32_t num = trial->first->topology->num_switches;
 
 	assert_non_null(usable);
-	assert_int_equal(pm_routes_make(run->first, &run->routes, NULL), 0);
-	run->stride = pm_routes_stride(run->routes);
-	run->tables = world_tables(run->routes, num);
-	EXPECT(pm_plan_match(run->first, now, usable));
-	pm_routes_update(run->routes, usable, NULL);
+	assert_int_equal(pm_routes_make(trial->first, &trial->routes, NULL), 0);
+	trial->stride = pm_routes_stride(trial->routes);
+	trial->tables = world_tables(trial->routes, num);
+	EXPECT(pm_plan_match(trial->first, now, usable));
+	pm_routes_update(trial->routes, usable, NULL);
 	for (uint32_t sw = 0; sw < num; sw++)
-		for (uint32_t lid = 0; lid < run->stride; lid++)
-			if (pm_routes_table(run->routes, sw)[lid] != PM_LFT_KEEP)
-				run->tables[(size_t)sw * run->stride + lid] =
-					pm_routes_table(run->routes, sw)[lid];
+		for (uint32_t lid = 0; lid < trial->stride; lid++)
+			if (pm_routes_table(trial->routes, sw)[lid] != PM_LFT_KEEP)
+				trial->tables[(size_t)sw * trial->stride + lid] =
+					pm_routes_table(trial->routes, sw)[lid];
 	free(usable);
 	pm_fabric_free(now);
 }
 
-static void run_end(struct run *run)
+static void trial_end(struct trial *trial)
 {
-	pm_routes_free(run->routes);
-	pm_plan_free(run->first);
-	if (run->before != run->plan)
-		pm_plan_free(run->before);
-	pm_plan_free(run->plan);
-	pm_lid_history_free(run->history);
-	recipe_free(&run->recipe);
-	free(run->tables);
-	free(run->parts);
-	free(run->user);
+	pm_routes_free(trial->routes);
+	pm_plan_free(trial->first);
+	if (trial->before != trial->plan)
+		pm_plan_free(trial->before);
+	pm_plan_free(trial->plan);
+	pm_lid_history_free(trial->history);
+	recipe_free(&trial->recipe);
+	free(trial->tables);
+	free(trial->parts);
+	free(trial->user);
 }
 
 /* ---- The second manager ---- */
 
-static uint32_t num_lids(const struct run *run, uint32_t node)
+static uint32_t num_lids(const struct trial *trial, uint32_t node)
 {
-	return run->recipe.nodes[node].type == PM_SWITCH ? 1 : 1u << run->config.lmc;
+	return trial->recipe.nodes[node].type == PM_SWITCH ? 1 : 1u << trial->config.lmc;
 }
 
-static struct pm_installed *find_installed(const struct run *run,
+static struct pm_installed *find_installed(const struct trial *trial,
 					   const struct pm_fabric *topology)
 {
 	struct pm_installed *installed =
@@ -171,75 +171,78 @@ static struct pm_installed *find_installed(const struct run *run,
 	assert_non_null(installed);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		uint64_t guid = topology->nodes[sw].guid;
-		uint32_t was = pm_fabric_find_guid(run->first->topology, guid);
+		uint32_t was = pm_fabric_find_guid(trial->first->topology, guid);
 
-		if (was != PM_NONE && run->parts[part_of(run, guid)].installed)
+		if (was != PM_NONE && trial->parts[part_of(trial, guid)].installed)
 			installed[sw] = (struct pm_installed){
-				run->tables + (size_t)was * run->stride, run->stride};
+				trial->tables + (size_t)was * trial->stride,
+				trial->stride};
 	}
 	return installed;
 }
 
-static void make_history(struct run *run)
+static void make_history(struct trial *trial)
 {
-	struct pm_claim *claims = calloc(run->recipe.num_nodes + 1u, sizeof(*claims));
+	struct pm_claim *claims = calloc(trial->recipe.num_nodes + 1u, sizeof(*claims));
 	uint32_t num = 0;
 
 	assert_non_null(claims);
-	if (run->all_claimed) /* the last GUID: the others come first */
+	if (trial->all_claimed) /* the last GUID: the others come first */
 		claims[num++] = (struct pm_claim){UINT64_MAX, 1, PM_MAX_LID};
-	for (uint32_t i = run->recipe.num_nodes; i-- > 0;)
-		if (run->parts[i].claims && run->parts[i].had)
+	for (uint32_t i = trial->recipe.num_nodes; i-- > 0;)
+		if (trial->parts[i].claims && trial->parts[i].had)
 			claims[num++] = (struct pm_claim){
-				run->recipe.nodes[i].guid, (uint16_t)run->parts[i].had,
-				(uint16_t)(run->parts[i].had + num_lids(run, i) - 1)};
-	assert_int_equal(pm_lid_history_make(claims, num, &run->history, NULL), 0);
+				trial->recipe.nodes[i].guid,
+				(uint16_t)trial->parts[i].had,
+				(uint16_t)(trial->parts[i].had + num_lids(trial, i) - 1)};
+	assert_int_equal(pm_lid_history_make(claims, num, &trial->history, NULL), 0);
 	free(claims);
 }
 
-static void replace(struct run *run, struct pm_plan *by)
+static void replace(struct trial *trial, struct pm_plan *by)
 {
 	if (!by)
 		return;
-	if (run->plan != run->before)
-		pm_plan_free(run->plan);
-	run->plan = by;
+	if (trial->plan != trial->before)
+		pm_plan_free(trial->plan);
+	trial->plan = by;
 }
 
 /* The first sweep, or what later ones begin with. */
-static int cover(struct run *run, const struct pm_fabric *now)
+static int cover(struct trial *trial, const struct pm_fabric *now)
 {
 	struct pm_plan *changed = NULL;
 	struct pm_installed *installed;
 	uint32_t differ;
 	int rc;
 
-	if (run->plan) {
-		rc = pm_plan_grow(run->plan, now, &changed, NULL);
+	if (trial->plan) {
+		rc = pm_plan_grow(trial->plan, now, &changed, NULL);
 		if (!rc)
-			replace(run, changed);
+			replace(trial, changed);
 		return rc;
 	}
-	rc = pm_plan_make(now, &run->config, &run->plan, NULL);
+	rc = pm_plan_make(now, &trial->config, &trial->plan, NULL);
 	if (rc)
 		return rc;
-	make_history(run);
-	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
-	replace(run, changed);
-	installed = find_installed(run, run->plan->topology);
-	EXPECT(!pm_lid_history_add_tables(run->history, run->plan, now, installed, NULL));
+	make_history(trial);
+	EXPECT(!pm_plan_keep(trial->plan, now, NULL, &changed, &differ, NULL));
+	replace(trial, changed);
+	installed = find_installed(trial, trial->plan->topology);
+	EXPECT(!pm_lid_history_add_tables(trial->history, trial->plan, now, installed,
+					  NULL));
 	free(installed);
 	return 0;
 }
 
-static struct pm_fabric *look(struct run *run)
+static struct pm_fabric *look(struct trial *trial)
 {
-	struct pm_fabric *now = recipe_build(&run->recipe, &run->random);
+	struct pm_fabric *now = recipe_build(&trial->recipe, &trial->random);
 
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		run->parts[i].there = false;
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++)
+		trial->parts[i].there = false;
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
-		struct part *part = &run->parts[part_of(run, now->nodes[i].guid)];
+		struct part *part = &trial->parts[part_of(trial, now->nodes[i].guid)];
 		uint32_t port = own_port(now, i);
 
 		part->there = port != PM_NONE;
@@ -249,53 +252,53 @@ static struct pm_fabric *look(struct run *run)
 	return now;
 }
 
-static bool used_by_other(const struct run *run, uint32_t lid, uint32_t num,
+static bool used_by_other(const struct trial *trial, uint32_t lid, uint32_t num,
 			  uint64_t guid)
 {
 	for (uint32_t k = 0; k < num; k++)
-		if (run->user[lid + k] && run->user[lid + k] != guid)
+		if (trial->user[lid + k] && trial->user[lid + k] != guid)
 			return true;
 	return false;
 }
 
 /* Whether a host's leaf has been looked at. */
-static bool has_table(const struct run *run, uint32_t node)
+static bool has_table(const struct trial *trial, uint32_t node)
 {
-	if (run->recipe.nodes[node].type == PM_SWITCH)
+	if (trial->recipe.nodes[node].type == PM_SWITCH)
 		return false;
-	for (uint32_t c = 0; c < run->recipe.num_links; c++) {
-		const struct recipe_link *link = &run->recipe.links[c];
+	for (uint32_t c = 0; c < trial->recipe.num_links; c++) {
+		const struct recipe_link *link = &trial->recipe.links[c];
 
 		for (int end = 0; end < 2; end++)
 			if (link->node[end] == node)
-				return run->parts[link->node[!end]].installed;
+				return trial->parts[link->node[!end]].installed;
 	}
 	return false;
 }
 
 /* Whether a port comes to the slot that tables lead to, and gets the LID. */
-static bool given_by_table(const struct run *run, uint32_t lid)
+static bool given_by_table(const struct trial *trial, uint32_t lid)
 {
-	const struct pm_fabric *now = run->restore.now;
+	const struct pm_fabric *now = trial->restore.now;
 
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
-		uint32_t node = part_of(run, now->nodes[i].guid);
+		uint32_t node = part_of(trial, now->nodes[i].guid);
 
-		if (!run->parts[node].was && has_table(run, node) &&
-		    place_of(run->plan, now, i) == run->plan->owner[lid])
+		if (!trial->parts[node].was && has_table(trial, node) &&
+		    place_of(trial->plan, now, i) == trial->plan->owner[lid])
 			return true;
 	}
 	return false;
 }
 
 /* LIDs that an absent port may have claimed. */
-static void expect_unclaimed(const struct run *run, uint32_t lid)
+static void expect_unclaimed(const struct trial *trial, uint32_t lid)
 {
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
-		const struct part *part = &run->parts[i];
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++) {
+		const struct part *part = &trial->parts[i];
 
 		EXPECT(!part->claims || !part->had || part->met || part->there ||
-		       lid < part->had || lid >= part->had + num_lids(run, i));
+		       lid < part->had || lid >= part->had + num_lids(trial, i));
 	}
 }
 
@@ -303,55 +306,60 @@ static void expect_unclaimed(const struct run *run, uint32_t lid)
  * The LID that a part gets, against the expected one. old: the LID that was planned for
  * its place when the sweep began, or 0.
  */
-static void check_part(const struct run *run, uint32_t node, uint32_t lid, uint32_t old)
+static void check_part(const struct trial *trial, uint32_t node, uint32_t lid,
+		       uint32_t old)
 {
-	const struct part *part = &run->parts[node];
-	uint32_t num = num_lids(run, node);
+	const struct part *part = &trial->parts[node];
+	uint32_t num = num_lids(trial, node);
 
-	if (part->was || (!run->before && part->lid)) {
+	if (part->was || (!trial->before && part->lid)) {
 		EXPECT(lid == part->lid); /* in use */
 		return;
 	}
 	/*
-	 * No part gets a LID that another one had in this run, except its slot with it.
+	 * No part gets a LID that another one had in this trial, except its slot with it.
 	 */
-	EXPECT(lid == old || !used_by_other(run, lid, num, run->recipe.nodes[node].guid));
-	if (part->met || (part->had && used_by_other(run, part->had, num,
-						     run->recipe.nodes[node].guid)))
+	EXPECT(lid == old ||
+	       !used_by_other(trial, lid, num, trial->recipe.nodes[node].guid));
+	if (part->met || (part->had && used_by_other(trial, part->had, num,
+						     trial->recipe.nodes[node].guid)))
 		return;
 	if (part->claims) {
 		EXPECT(lid == part->had);
 		return;
 	}
-	if (old && run->user[old])
-		return; /* the slot was in use in this run: it has a LID */
-	if (part->had && !part->moved && has_table(run, node)) {
-		EXPECT(lid == part->had || !run->hosts_only);
+	if (old && trial->user[old])
+		return; /* the slot was in use in this trial: it has a LID */
+	if (part->had && !part->moved && has_table(trial, node)) {
+		EXPECT(lid == part->had || !trial->hosts_only);
 		by_table++;
 		by_table_missed += lid != part->had;
-	} else if (part->moved && has_table(run, node))
+	} else if (part->moved && has_table(trial, node))
 		return; /* the LID of this slot, by tables, comes first */
-	else if (part->lid && run->before && part->lid + num - 1 <= run->before->top_lid)
-		EXPECT(lid == part->lid || given_by_table(run, part->lid));
+	else if (part->lid && trial->before &&
+		 part->lid + num - 1 <= trial->before->top_lid)
+		EXPECT(lid == part->lid || given_by_table(trial, part->lid));
 	else
-		expect_unclaimed(run, lid);
+		expect_unclaimed(trial, lid);
 }
 
-static void check_plan(const struct run *run)
+static void check_plan(const struct trial *trial)
 {
-	const char *text = reference_plan(run->plan, true);
+	const char *text = reference_plan(trial->plan, true);
 
 	if (text && !strstr(text, "is not in a run"))
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s", (unsigned long long)seed, text);
 }
 
 /* A second call, with the given LIDs, changes nothing. */
-static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t max_lid)
+static void check_stable(struct trial *trial, const struct pm_fabric *now,
+			 uint16_t max_lid)
 {
 	struct pm_lid_restore again = {.now = now, .max_lid = max_lid};
 	struct pm_plan *restored;
 
-	EXPECT(!pm_plan_restore_lids(run->plan, run->history, &again, &restored, NULL));
+	EXPECT(!pm_plan_restore_lids(trial->plan, trial->history, &again, &restored,
+				     NULL));
 	EXPECT(!restored && !again.restored);
 }
 
@@ -359,70 +367,70 @@ static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t 
  * The LID of a place when the sweep began, or 0. A switch may have been replaced: then it
  * has another GUID, and the old key.
  */
-static uint32_t old_lid(const struct run *run, uint32_t place)
+static uint32_t old_lid(const struct trial *trial, uint32_t place)
 {
-	const struct pm_fabric *topology = run->plan->topology;
+	const struct pm_fabric *topology = trial->plan->topology;
 	const struct pm_port *port = &topology->ports[place];
 
-	for (uint32_t sw = 0; run->before && sw < run->before->topology->num_switches;
+	for (uint32_t sw = 0; trial->before && sw < trial->before->topology->num_switches;
 	     sw++) {
-		const struct pm_node *n = &run->before->topology->nodes[sw];
+		const struct pm_node *n = &trial->before->topology->nodes[sw];
 
 		if (n->key == topology->nodes[port->node].key)
-			return run->before->lid[n->first_port + port->num];
+			return trial->before->lid[n->first_port + port->num];
 	}
 	return 0;
 }
 
 /* The LIDs that all ports are to have, and have from then on. */
-static void assign(struct run *run, const struct pm_fabric *now)
+static void assign(struct trial *trial, const struct pm_fabric *now)
 {
-	uint32_t *lid = calloc(run->recipe.num_nodes, sizeof(*lid));
+	uint32_t *lid = calloc(trial->recipe.num_nodes, sizeof(*lid));
 
 	assert_non_null(lid);
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
-		uint32_t place = place_of(run->plan, now, i), node;
+		uint32_t place = place_of(trial->plan, now, i), node;
 
 		if (place == PM_NONE)
 			continue;
-		node = part_of(run, now->nodes[i].guid);
-		lid[node] = run->plan->lid[place];
-		check_part(run, node, lid[node], old_lid(run, place));
+		node = part_of(trial, now->nodes[i].guid);
+		lid[node] = trial->plan->lid[place];
+		check_part(trial, node, lid[node], old_lid(trial, place));
 	}
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
-		run->parts[i].was = lid[i] != 0;
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++) {
+		trial->parts[i].was = lid[i] != 0;
 		if (!lid[i])
 			continue;
-		run->parts[i].met = true;
-		run->parts[i].lid = lid[i];
-		for (uint32_t k = 0; k < num_lids(run, i); k++)
-			run->user[lid[i] + k] = run->recipe.nodes[i].guid;
+		trial->parts[i].met = true;
+		trial->parts[i].lid = lid[i];
+		for (uint32_t k = 0; k < num_lids(trial, i); k++)
+			trial->user[lid[i] + k] = trial->recipe.nodes[i].guid;
 	}
 	free(lid);
 }
 
 /* False if there is no plan for the present parts. */
-static bool sweep(struct run *run, uint16_t max_lid)
+static bool sweep(struct trial *trial, uint16_t max_lid)
 {
-	struct pm_fabric *now = look(run);
+	struct pm_fabric *now = look(trial);
 	struct pm_plan *restored;
 	struct pm_error err = {""};
 	int rc;
 
-	if (run->before != run->plan)
-		pm_plan_free(run->before);
-	run->before = run->plan;
-	rc = cover(run, now);
+	if (trial->before != trial->plan)
+		pm_plan_free(trial->before);
+	trial->before = trial->plan;
+	rc = cover(trial, now);
 	if (!rc) {
-		run->restore = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
-		rc = pm_plan_restore_lids(run->plan, run->history, &run->restore,
+		trial->restore = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
+		rc = pm_plan_restore_lids(trial->plan, trial->history, &trial->restore,
 					  &restored, &err);
 		if (rc)
 			fail_msg("PM_SEED=%llu: %s", (unsigned long long)seed, err.text);
-		replace(run, restored);
-		check_stable(run, now, max_lid);
-		check_plan(run);
-		assign(run, now);
+		replace(trial, restored);
+		check_stable(trial, now, max_lid);
+		check_plan(trial);
+		assign(trial, now);
 	}
 	pm_fabric_free(now);
 	return !rc;
@@ -432,149 +440,149 @@ static bool sweep(struct run *run, uint16_t max_lid)
 
 static const struct recipe_limits limits = {.switches = 40, .hosts = 60};
 
-static bool is_away(const struct run *run, uint32_t node)
+static bool is_away(const struct trial *trial, uint32_t node)
 {
-	return run->recipe.nodes[node].away;
+	return trial->recipe.nodes[node].away;
 }
 
-static void set_away(struct run *run, uint32_t node, bool away)
+static void set_away(struct trial *trial, uint32_t node, bool away)
 {
-	run->recipe.nodes[node].away = away;
-	if (away && random_chance(&run->random, 50))
-		run->parts[node].lid = 0; /* it reboots meanwhile */
+	trial->recipe.nodes[node].away = away;
+	if (away && random_chance(&trial->random, 50))
+		trial->parts[node].lid = 0; /* it reboots meanwhile */
 }
 
-static uint32_t random_part(struct run *run, bool away)
+static uint32_t random_part(struct trial *trial, bool away)
 {
 	for (int attempt = 0; attempt < 50; attempt++) {
-		uint32_t node = random_below(&run->random, run->recipe.num_nodes);
+		uint32_t node = random_below(&trial->random, trial->recipe.num_nodes);
 
-		if (is_away(run, node) == away)
+		if (is_away(trial, node) == away)
 			return node;
 	}
 	return PM_NONE;
 }
 
 /* The end of the only cable of a host, or NULL. */
-static struct recipe_link *link_of(struct run *run, uint32_t host, int *end)
+static struct recipe_link *link_of(struct trial *trial, uint32_t host, int *end)
 {
-	for (uint32_t c = 0; c < run->recipe.num_links; c++)
+	for (uint32_t c = 0; c < trial->recipe.num_links; c++)
 		for (*end = 0; *end < 2; ++*end)
-			if (run->recipe.links[c].node[*end] == host)
-				return &run->recipe.links[c];
+			if (trial->recipe.links[c].node[*end] == host)
+				return &trial->recipe.links[c];
 	return NULL;
 }
 
 /* Makes two hosts with a cable each change places. */
-static void swap(struct run *run, uint32_t a, uint32_t b)
+static void swap(struct trial *trial, uint32_t a, uint32_t b)
 {
 	int end_a, end_b;
-	struct recipe_link *x = link_of(run, a, &end_a), *y = link_of(run, b, &end_b);
+	struct recipe_link *x = link_of(trial, a, &end_a), *y = link_of(trial, b, &end_b);
 
 	if (!x || !y)
 		return;
 	x->node[end_a] = b;
 	y->node[end_b] = a;
-	run->parts[a].moved = run->parts[b].moved = true;
+	trial->parts[a].moved = trial->parts[b].moved = true;
 }
 
 /* Two absent hosts exchange places. */
-static void swap_hosts(struct run *run)
+static void swap_hosts(struct trial *trial)
 {
-	uint32_t a = random_part(run, true), b = random_part(run, true);
+	uint32_t a = random_part(trial, true), b = random_part(trial, true);
 
 	if (a != PM_NONE && b != PM_NONE && a != b &&
-	    run->recipe.nodes[a].type != PM_SWITCH &&
-	    run->recipe.nodes[b].type != PM_SWITCH)
-		swap(run, a, b);
+	    trial->recipe.nodes[a].type != PM_SWITCH &&
+	    trial->recipe.nodes[b].type != PM_SWITCH)
+		swap(trial, a, b);
 }
 
 /* A new host, at a free port or at that of an absent host. */
-static void add_stranger(struct run *run)
+static void add_stranger(struct trial *trial)
 {
-	uint32_t node = random_part(run, random_chance(&run->random, 50));
+	uint32_t node = random_part(trial, random_chance(&trial->random, 50));
 	struct recipe_link *link;
 	unsigned int port;
 	int end;
 
 	if (node == PM_NONE)
 		return;
-	if (run->recipe.nodes[node].type == PM_SWITCH) {
-		port = recipe_free_port(&run->recipe, node);
+	if (trial->recipe.nodes[node].type == PM_SWITCH) {
+		port = recipe_free_port(&trial->recipe, node);
 		if (port)
-			recipe_add_host(&run->recipe, node, port);
+			recipe_add_host(&trial->recipe, node, port);
 		return;
 	}
-	link = link_of(run, node, &end);
-	if (!link || !is_away(run, node))
+	link = link_of(trial, node, &end);
+	if (!link || !is_away(trial, node))
 		return;
-	run->recipe.nodes[node].away = true;
-	recipe_add_node(&run->recipe, PM_CA, 0x100000u + 2 * run->recipe.num_nodes, 1, 0,
-			"stranger");
-	link->node[end] = run->recipe.num_nodes - 1;
+	trial->recipe.nodes[node].away = true;
+	recipe_add_node(&trial->recipe, PM_CA, 0x100000u + 2 * trial->recipe.num_nodes, 1,
+			0, "stranger");
+	link->node[end] = trial->recipe.num_nodes - 1;
 	link->port[end] = 1;
 }
 
-static void fail_some(struct run *run)
+static void fail_some(struct trial *trial)
 {
-	uint32_t percent = random_range(&run->random, 5, 40);
+	uint32_t percent = random_range(&trial->random, 5, 40);
 
-	run->hosts_only = random_chance(&run->random, 30);
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		if ((!run->hosts_only || run->recipe.nodes[i].type != PM_SWITCH) &&
-		    random_chance(&run->random, percent))
-			set_away(run, i, true);
+	trial->hosts_only = random_chance(&trial->random, 30);
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++)
+		if ((!trial->hosts_only || trial->recipe.nodes[i].type != PM_SWITCH) &&
+		    random_chance(&trial->random, percent))
+			set_away(trial, i, true);
 }
 
 /* guid2lid whole, in part or not at all; and the same of the tables. */
-static void lose_history(struct run *run)
+static void lose_history(struct trial *trial)
 {
-	uint32_t claims = random_below(&run->random, 3) * 50;
-	uint32_t tables = random_below(&run->random, 3) * 50;
+	uint32_t claims = random_below(&trial->random, 3) * 50;
+	uint32_t tables = random_below(&trial->random, 3) * 50;
 
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
-		run->parts[i].claims = random_chance(&run->random, claims);
-		run->parts[i].installed =
-			!is_away(run, i) && random_chance(&run->random, tables);
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++) {
+		trial->parts[i].claims = random_chance(&trial->random, claims);
+		trial->parts[i].installed =
+			!is_away(trial, i) && random_chance(&trial->random, tables);
 	}
 }
 
-static void change_some(struct run *run, uint32_t strangers)
+static void change_some(struct trial *trial, uint32_t strangers)
 {
-	uint32_t node = random_part(run, true);
+	uint32_t node = random_part(trial, true);
 
-	if (node != PM_NONE && random_chance(&run->random, 70))
-		set_away(run, node, false);
-	node = random_part(run, false);
-	if (node != PM_NONE && random_chance(&run->random, 20))
-		set_away(run, node, true);
-	if (random_chance(&run->random, 15))
-		swap_hosts(run);
-	if (run->recipe.num_nodes < strangers && random_chance(&run->random, 10))
-		add_stranger(run);
+	if (node != PM_NONE && random_chance(&trial->random, 70))
+		set_away(trial, node, false);
+	node = random_part(trial, false);
+	if (node != PM_NONE && random_chance(&trial->random, 20))
+		set_away(trial, node, true);
+	if (random_chance(&trial->random, 15))
+		swap_hosts(trial);
+	if (trial->recipe.num_nodes < strangers && random_chance(&trial->random, 10))
+		add_stranger(trial);
 }
 
 static void random_run(void)
 {
-	struct run run = {.random = {seed}, .config = {.order = PM_GROUPED}};
+	struct trial trial = {.random = {seed}, .config = {.order = PM_GROUPED}};
 	uint32_t most;
 
-	recipe_random(&run.recipe, &run.random, &limits);
-	most = run.recipe.num_nodes + STRANGERS;
-	if (random_chance(&run.random, 20))
-		run.config.order =
-			random_chance(&run.random, 50) ? PM_LEAF_MAJOR : PM_PORT_MAJOR;
-	run.config.lmc = (uint8_t)random_below(&run.random, PM_MAX_LMC + 1);
-	if (run_begin(&run)) {
-		fail_some(&run);
-		lose_history(&run);
-		last_tables(&run);
-		for (int i = 0; i < 10 && sweep(&run, PM_MAX_LID); i++) {
-			EXPECT(!run.restore.given_away);
-			change_some(&run, most);
+	recipe_random(&trial.recipe, &trial.random, &limits);
+	most = trial.recipe.num_nodes + STRANGERS;
+	if (random_chance(&trial.random, 20))
+		trial.config.order =
+			random_chance(&trial.random, 50) ? PM_LEAF_MAJOR : PM_PORT_MAJOR;
+	trial.config.lmc = (uint8_t)random_below(&trial.random, PM_MAX_LMC + 1);
+	if (trial_begin(&trial)) {
+		fail_some(&trial);
+		lose_history(&trial);
+		last_tables(&trial);
+		for (int i = 0; i < 10 && sweep(&trial, PM_MAX_LID); i++) {
+			EXPECT(!trial.restore.given_away);
+			change_some(&trial, most);
 		}
 	}
-	run_end(&run);
+	trial_end(&trial);
 }
 
 /* ---- Case by case ---- */
@@ -583,7 +591,7 @@ static void random_run(void)
 #define LEAF(i) (i)
 #define HOST(leaf, k) (6u + 4u * (leaf) + (k))
 
-static void begin_small(struct run *run, uint8_t lmc)
+static void begin_small(struct trial *trial, uint8_t lmc)
 {
 	struct recipe_xgft shape = {
 		.levels = 2,
@@ -593,58 +601,59 @@ static void begin_small(struct run *run, uint8_t lmc)
 		.parallel = {1},
 	};
 
-	*run = (struct run){.config = {.order = PM_GROUPED, .lmc = lmc}};
-	recipe_add_xgft(&run->recipe, &shape);
-	assert_int_equal(run->recipe.num_nodes, 22);
-	assert_true(run_begin(run));
+	*trial = (struct trial){.config = {.order = PM_GROUPED, .lmc = lmc}};
+	recipe_add_xgft(&trial->recipe, &shape);
+	assert_int_equal(trial->recipe.num_nodes, 22);
+	assert_true(trial_begin(trial));
 }
 
-static void go(struct run *run, uint32_t node)
+static void go(struct trial *trial, uint32_t node)
 {
-	run->recipe.nodes[node].away = true;
-	run->parts[node].lid = 0; /* it reboots */
+	trial->recipe.nodes[node].away = true;
+	trial->parts[node].lid = 0; /* it reboots */
 }
 
-static void come(struct run *run, uint32_t node)
+static void come(struct trial *trial, uint32_t node)
 {
-	run->recipe.nodes[node].away = false;
+	trial->recipe.nodes[node].away = false;
 }
 
-static void sweep_well(struct run *run)
+static void sweep_well(struct trial *trial)
 {
-	assert_true(sweep(run, PM_MAX_LID));
+	assert_true(sweep(trial, PM_MAX_LID));
 }
 
-static void claim_all(struct run *run, bool claims)
+static void claim_all(struct trial *trial, bool claims)
 {
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		run->parts[i].claims = claims;
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++)
+		trial->parts[i].claims = claims;
 }
 
-static void hold_all(struct run *run, bool installed)
+static void hold_all(struct trial *trial, bool installed)
 {
-	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
-		run->parts[i].installed = installed && !run->recipe.nodes[i].away;
+	for (uint32_t i = 0; i < trial->recipe.num_nodes; i++)
+		trial->parts[i].installed = installed && !trial->recipe.nodes[i].away;
 }
 
-static uint32_t lid_of(const struct run *run, uint32_t node)
+static uint32_t lid_of(const struct trial *trial, uint32_t node)
 {
-	return run->parts[node].lid;
+	return trial->parts[node].lid;
 }
 
 /* The slot of a host in a plan. */
-static uint32_t slot_of(const struct run *run, const struct pm_plan *plan, uint32_t host)
+static uint32_t slot_of(const struct trial *trial, const struct pm_plan *plan,
+			uint32_t host)
 {
 	uint32_t leaf = (host - 6) / 4;
-	uint32_t sw = pm_fabric_find_guid(plan->topology, run->recipe.nodes[leaf].guid);
+	uint32_t sw = pm_fabric_find_guid(plan->topology, trial->recipe.nodes[leaf].guid);
 
 	assert_true(sw != PM_NONE);
 	return plan->topology->nodes[sw].first_port + 1 + (host - 6) % 4;
 }
 
-static uint32_t slot_now(const struct run *run, uint32_t host)
+static uint32_t slot_now(const struct trial *trial, uint32_t host)
 {
-	return slot_of(run, run->plan, host);
+	return slot_of(trial, trial->plan, host);
 }
 
 /* The up port of the leaf in the plane of a slot's traffic. */
@@ -660,13 +669,13 @@ static uint32_t up_port(const struct pm_plan *plan, uint32_t slot)
 }
 
 /* A switch's entry for a LID. */
-static void set_entry(struct run *run, uint32_t node, uint32_t lid, uint8_t port)
+static void set_entry(struct trial *trial, uint32_t node, uint32_t lid, uint8_t port)
 {
-	uint64_t guid = run->recipe.nodes[node].guid;
-	uint32_t sw = pm_fabric_find_guid(run->first->topology, guid);
+	uint64_t guid = trial->recipe.nodes[node].guid;
+	uint32_t sw = pm_fabric_find_guid(trial->first->topology, guid);
 
-	assert_true(sw != PM_NONE && lid < run->stride);
-	run->tables[(size_t)sw * run->stride + lid] = port;
+	assert_true(sw != PM_NONE && lid < trial->stride);
+	trial->tables[(size_t)sw * trial->stride + lid] = port;
 }
 
 /* Each kind of LID history by itself brings a rebooted host's LID back, and tables its
@@ -678,31 +687,32 @@ static void test_kinds(void **state)
 
 	for (int kind = 0; kind < 3; kind++)
 		for (uint8_t lmc = 0; lmc <= PM_MAX_LMC; lmc++) {
-			struct run run;
+			struct trial trial;
 
-			begin_small(&run, lmc);
+			begin_small(&trial, lmc);
 			for (size_t i = 0; i < LENGTH(hosts); i++)
-				go(&run, hosts[i]);
-			claim_all(&run, kind == 0);
-			hold_all(&run, kind == 1);
-			run.hosts_only = true;
-			last_tables(&run);
-			sweep_well(&run);
+				go(&trial, hosts[i]);
+			claim_all(&trial, kind == 0);
+			hold_all(&trial, kind == 1);
+			trial.hosts_only = true;
+			last_tables(&trial);
+			sweep_well(&trial);
 			for (size_t i = 0; i < LENGTH(hosts); i++) {
-				uint32_t host = hosts[i], had = run.parts[host].had;
+				uint32_t host = hosts[i], had = trial.parts[host].had;
 
-				come(&run, host);
+				come(&trial, host);
 				if (kind == 2)
-					run.parts[host].lid = had;
-				sweep_well(&run);
-				assert_int_equal(lid_of(&run, host), had);
+					trial.parts[host].lid = had;
+				sweep_well(&trial);
+				assert_int_equal(lid_of(&trial, host), had);
 				if (kind != 1 || lmc)
 					continue;
-				assert_int_equal(up_port(run.plan, slot_now(&run, host)),
-						 up_port(run.first,
-							 slot_of(&run, run.first, host)));
+				assert_int_equal(
+					up_port(trial.plan, slot_now(&trial, host)),
+					up_port(trial.first,
+						slot_of(&trial, trial.first, host)));
 			}
-			run_end(&run);
+			trial_end(&trial);
 		}
 }
 
@@ -712,23 +722,23 @@ static void test_moved(void **state)
 	uint32_t a = HOST(0, 0), b = HOST(3, 2);
 
 	for (int claims = 0; claims < 2; claims++) {
-		struct run run;
+		struct trial trial;
 
-		begin_small(&run, 0);
-		go(&run, a);
-		go(&run, b);
-		claim_all(&run, claims);
-		hold_all(&run, true);
-		last_tables(&run);
-		sweep_well(&run);
-		swap(&run, a, b);
-		come(&run, a);
-		sweep_well(&run);
-		come(&run, b);
-		sweep_well(&run);
-		assert_int_equal(lid_of(&run, a), run.parts[claims ? a : b].had);
-		assert_int_equal(lid_of(&run, b), run.parts[claims ? b : a].had);
-		run_end(&run);
+		begin_small(&trial, 0);
+		go(&trial, a);
+		go(&trial, b);
+		claim_all(&trial, claims);
+		hold_all(&trial, true);
+		last_tables(&trial);
+		sweep_well(&trial);
+		swap(&trial, a, b);
+		come(&trial, a);
+		sweep_well(&trial);
+		come(&trial, b);
+		sweep_well(&trial);
+		assert_int_equal(lid_of(&trial, a), trial.parts[claims ? a : b].had);
+		assert_int_equal(lid_of(&trial, b), trial.parts[claims ? b : a].had);
+		trial_end(&trial);
 	}
 }
 
@@ -739,28 +749,29 @@ static void test_exchange(void **state)
 
 	for (int i = 0; i < 2 * (PM_MAX_LMC + 1); i++) {
 		uint32_t slot_a, slot_b, lid;
-		struct run run;
+		struct trial trial;
 
-		begin_small(&run, (uint8_t)(i / 2));
-		go(&run, a);
-		go(&run, b);
-		hold_all(&run, false);
-		last_tables(&run);
-		run.parts[a].claims = i % 2; /* after a first look at what is assigned */
-		run.parts[a].had = assigned;
-		sweep_well(&run);
-		slot_a = slot_now(&run, a);
-		slot_b = slot_now(&run, b);
-		assigned = run.plan->lid[slot_a];
-		lid = run.plan->lid[slot_b];
+		begin_small(&trial, (uint8_t)(i / 2));
+		go(&trial, a);
+		go(&trial, b);
+		hold_all(&trial, false);
+		last_tables(&trial);
+		trial.parts[a].claims =
+			i % 2; /* after a first look at what is assigned */
+		trial.parts[a].had = assigned;
+		sweep_well(&trial);
+		slot_a = slot_now(&trial, a);
+		slot_b = slot_now(&trial, b);
+		assigned = trial.plan->lid[slot_a];
+		lid = trial.plan->lid[slot_b];
 		if (i % 2) {
-			swap(&run, a, b);
-			come(&run, a);
-			sweep_well(&run);
-			assert_int_equal(run.plan->lid[slot_b], assigned);
-			assert_int_equal(run.plan->lid[slot_a], lid);
+			swap(&trial, a, b);
+			come(&trial, a);
+			sweep_well(&trial);
+			assert_int_equal(trial.plan->lid[slot_b], assigned);
+			assert_int_equal(trial.plan->lid[slot_a], lid);
 		}
-		run_end(&run);
+		trial_end(&trial);
 	}
 }
 
@@ -773,25 +784,25 @@ static void test_left(void **state)
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
 
 	for (int i = 0; i < 2; i++) {
-		struct run run;
+		struct trial trial;
 
-		begin_small(&run, 0);
-		go(&run, a);
-		hold_all(&run, false);
-		last_tables(&run);
-		run.parts[a].claims = i; /* after a first look at what is assigned */
-		run.parts[a].had = assigned;
-		sweep_well(&run);
-		assigned = run.plan->lid[slot_now(&run, a)];
+		begin_small(&trial, 0);
+		go(&trial, a);
+		hold_all(&trial, false);
+		last_tables(&trial);
+		trial.parts[a].claims = i; /* after a first look at what is assigned */
+		trial.parts[a].had = assigned;
+		sweep_well(&trial);
+		assigned = trial.plan->lid[slot_now(&trial, a)];
 		if (i) {
-			go(&run, b);
-			swap(&run, a, b);
-			come(&run, a);
-			sweep_well(&run);
-			assert_int_equal(lid_of(&run, a), assigned);
-			assert_int_equal(run.plan->owner[run.parts[b].had], PM_NONE);
+			go(&trial, b);
+			swap(&trial, a, b);
+			come(&trial, a);
+			sweep_well(&trial);
+			assert_int_equal(lid_of(&trial, a), assigned);
+			assert_int_equal(trial.plan->owner[trial.parts[b].had], PM_NONE);
 		}
-		run_end(&run);
+		trial_end(&trial);
 	}
 }
 
@@ -799,48 +810,48 @@ static void test_left(void **state)
 static void test_short_stay(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(1, 1);
-	struct run run;
+	struct trial trial;
 
-	begin_small(&run, 0);
-	go(&run, a);
-	go(&run, b);
-	hold_all(&run, false);
-	last_tables(&run);
-	sweep_well(&run);
-	come(&run, a);
-	sweep_well(&run);
-	run.parts[b].lid = lid_of(&run, a); /* it reports that, wrongly */
-	run.parts[b].met = true;
-	go(&run, a);
-	come(&run, b);
-	sweep_well(&run);
-	assert_int_equal(lid_of(&run, b), run.plan->lid[slot_now(&run, b)]);
-	assert_int_not_equal(lid_of(&run, b), run.plan->lid[slot_now(&run, a)]);
-	run_end(&run);
+	begin_small(&trial, 0);
+	go(&trial, a);
+	go(&trial, b);
+	hold_all(&trial, false);
+	last_tables(&trial);
+	sweep_well(&trial);
+	come(&trial, a);
+	sweep_well(&trial);
+	trial.parts[b].lid = lid_of(&trial, a); /* it reports that, wrongly */
+	trial.parts[b].met = true;
+	go(&trial, a);
+	come(&trial, b);
+	sweep_well(&trial);
+	assert_int_equal(lid_of(&trial, b), trial.plan->lid[slot_now(&trial, b)]);
+	assert_int_not_equal(lid_of(&trial, b), trial.plan->lid[slot_now(&trial, a)]);
+	trial_end(&trial);
 }
 
 /* A port in use is not moved by a claim, and has no claim when it returns. */
 static void test_stale_claims(void **state)
 {
 	uint32_t a = HOST(1, 1), b = HOST(2, 2), lid;
-	struct run run;
+	struct trial trial;
 
-	begin_small(&run, 0);
-	lid = run.parts[a].had;
-	last_tables(&run);
-	hold_all(&run, false);
-	run.parts[a].claims = true;
-	run.parts[a].had = 100;
-	sweep_well(&run);
-	assert_int_equal(lid_of(&run, a), lid);
-	go(&run, a);
-	go(&run, b);
-	swap(&run, a, b);
-	sweep_well(&run);
-	come(&run, a);
-	sweep_well(&run);
-	assert_int_equal(lid_of(&run, a), run.parts[b].had);
-	run_end(&run);
+	begin_small(&trial, 0);
+	lid = trial.parts[a].had;
+	last_tables(&trial);
+	hold_all(&trial, false);
+	trial.parts[a].claims = true;
+	trial.parts[a].had = 100;
+	sweep_well(&trial);
+	assert_int_equal(lid_of(&trial, a), lid);
+	go(&trial, a);
+	go(&trial, b);
+	swap(&trial, a, b);
+	sweep_well(&trial);
+	come(&trial, a);
+	sweep_well(&trial);
+	assert_int_equal(lid_of(&trial, a), trial.parts[b].had);
+	trial_end(&trial);
 }
 
 /*
@@ -852,27 +863,27 @@ static void test_claimed_in_use(void **state)
 
 	/* Of two claims to a LID one counts: a's, or b's if that is the only one. */
 	for (int both = 0; both < 2; both++) {
-		struct run run;
+		struct trial trial;
 
-		begin_small(&run, 0);
-		go(&run, a);
-		last_tables(&run);
-		hold_all(&run, false);
-		run.parts[a].claims = both;
-		run.parts[a].had = run.parts[c].had;
-		run.parts[b].lid = 0;
-		run.parts[b].claims = true;
-		run.parts[b].had = run.parts[c].had;
-		run.user[run.parts[c].had] = 1;
-		sweep_well(&run);
-		assert_int_equal(lid_of(&run, c), run.parts[c].had);
-		assert_int_not_equal(lid_of(&run, b), run.parts[c].had);
-		go(&run, c);
-		sweep_well(&run);
-		come(&run, a);
-		sweep_well(&run);
-		assert_int_not_equal(lid_of(&run, a), run.parts[c].had);
-		run_end(&run);
+		begin_small(&trial, 0);
+		go(&trial, a);
+		last_tables(&trial);
+		hold_all(&trial, false);
+		trial.parts[a].claims = both;
+		trial.parts[a].had = trial.parts[c].had;
+		trial.parts[b].lid = 0;
+		trial.parts[b].claims = true;
+		trial.parts[b].had = trial.parts[c].had;
+		trial.user[trial.parts[c].had] = 1;
+		sweep_well(&trial);
+		assert_int_equal(lid_of(&trial, c), trial.parts[c].had);
+		assert_int_not_equal(lid_of(&trial, b), trial.parts[c].had);
+		go(&trial, c);
+		sweep_well(&trial);
+		come(&trial, a);
+		sweep_well(&trial);
+		assert_int_not_equal(lid_of(&trial, a), trial.parts[c].had);
+		trial_end(&trial);
 	}
 }
 
@@ -891,34 +902,34 @@ static void test_votes(void **state)
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct run run;
+		struct trial trial;
 
-		begin_small(&run, 0);
+		begin_small(&trial, 0);
 		for (uint32_t leaf = 0; leaf < 3; leaf++)
-			go(&run, HOST(leaf, 0));
-		hold_all(&run, true);
-		run.parts[5].installed = false;
-		last_tables(&run);
+			go(&trial, HOST(leaf, 0));
+		hold_all(&trial, true);
+		trial.parts[5].installed = false;
+		last_tables(&trial);
 		for (uint32_t k = 0; k < 12; k++) /* else these have LIDs */
-			set_entry(&run, k % 4, run.parts[HOST(k / 4, 0)].had,
+			set_entry(&trial, k % 4, trial.parts[HOST(k / 4, 0)].had,
 				  PM_LFT_KEEP);
 		for (uint32_t leaf = 0; leaf < 3; leaf++) {
 			uint32_t at = rows[i].at[leaf];
 
 			/* Ports 5 and 6 of leaves lead to spines 4 and 5. */
-			set_entry(&run, LEAF(leaf), 60,
+			set_entry(&trial, LEAF(leaf), 60,
 				  at == leaf ? 1
 				  : at == 9  ? PM_LFT_KEEP
 					     : 5);
 			if (at < 9 && at != leaf)
-				set_entry(&run, 4, 60, (uint8_t)(at + 1));
+				set_entry(&trial, 4, 60, (uint8_t)(at + 1));
 		}
-		sweep_well(&run);
+		sweep_well(&trial);
 		for (uint32_t leaf = 0; leaf < 3; leaf++)
-			if ((run.plan->lid[slot_now(&run, HOST(leaf, 0))] == 60) !=
+			if ((trial.plan->lid[slot_now(&trial, HOST(leaf, 0))] == 60) !=
 			    (rows[i].slot == leaf))
 				fail_msg("row %zu: leaf %u", i, leaf);
-		run_end(&run);
+		trial_end(&trial);
 	}
 }
 
@@ -931,33 +942,33 @@ static void test_given_away(void **state)
 	uint32_t a = HOST(0, 0), host = 22;
 
 	for (int tight = 0; tight < 2; tight++) {
-		struct run run;
+		struct trial trial;
 		struct recipe_link *link;
 		int end;
 
-		begin_small(&run, 0);
-		go(&run, a);
-		claim_all(&run, true);
-		hold_all(&run, true);
-		run.all_claimed = tight;
-		last_tables(&run);
-		assert_true(sweep(&run, run.first->top_lid));
-		link = link_of(&run, a, &end);
-		recipe_add_node(&run.recipe, PM_CA, 0x999, 1, 0, "stranger");
+		begin_small(&trial, 0);
+		go(&trial, a);
+		claim_all(&trial, true);
+		hold_all(&trial, true);
+		trial.all_claimed = tight;
+		last_tables(&trial);
+		assert_true(sweep(&trial, trial.first->top_lid));
+		link = link_of(&trial, a, &end);
+		recipe_add_node(&trial.recipe, PM_CA, 0x999, 1, 0, "stranger");
 		link->node[end] = host;
 		/* check_part tests exactly the case that is impossible then */
-		run.parts[a].claims = !tight;
-		assert_true(sweep(&run, run.first->top_lid));
-		assert_int_equal(run.restore.given_away, tight);
+		trial.parts[a].claims = !tight;
+		assert_true(sweep(&trial, trial.first->top_lid));
+		assert_int_equal(trial.restore.given_away, tight);
 		if (tight) {
-			assert_int_equal(lid_of(&run, host), run.parts[a].had);
-			assert_int_equal(run.restore.away[0].lid, run.parts[a].had);
-			assert_int_equal(run.restore.away[0].guid,
-					 run.recipe.nodes[a].guid);
+			assert_int_equal(lid_of(&trial, host), trial.parts[a].had);
+			assert_int_equal(trial.restore.away[0].lid, trial.parts[a].had);
+			assert_int_equal(trial.restore.away[0].guid,
+					 trial.recipe.nodes[a].guid);
 		} else {
-			assert_int_not_equal(lid_of(&run, host), run.parts[a].had);
+			assert_int_not_equal(lid_of(&trial, host), trial.parts[a].had);
 		}
-		run_end(&run);
+		trial_end(&trial);
 	}
 }
 
@@ -1061,59 +1072,59 @@ static void test_leaf(void **state)
 {
 	struct pm_plan *origin;
 	struct pm_fabric *now;
-	struct run run;
+	struct trial trial;
 
-	begin_small(&run, 0);
-	go(&run, LEAF(2));
+	begin_small(&trial, 0);
+	go(&trial, LEAF(2));
 	for (uint32_t k = 0; k < 4; k++)
-		go(&run, HOST(2, k));
-	claim_all(&run, true);
-	hold_all(&run, true);
-	last_tables(&run);
-	sweep_well(&run);
-	come(&run, LEAF(2));
+		go(&trial, HOST(2, k));
+	claim_all(&trial, true);
+	hold_all(&trial, true);
+	last_tables(&trial);
+	sweep_well(&trial);
+	come(&trial, LEAF(2));
 	for (uint32_t k = 0; k < 4; k++)
-		come(&run, HOST(2, k));
-	sweep_well(&run);
-	for (uint32_t i = 0; i < run.recipe.num_nodes; i++)
-		assert_int_equal(lid_of(&run, i), run.parts[i].had);
-	now = look(&run);
-	assert_int_equal(pm_plan_find_origin(run.plan, now, &origin, NULL), 0);
+		come(&trial, HOST(2, k));
+	sweep_well(&trial);
+	for (uint32_t i = 0; i < trial.recipe.num_nodes; i++)
+		assert_int_equal(lid_of(&trial, i), trial.parts[i].had);
+	now = look(&trial);
+	assert_int_equal(pm_plan_find_origin(trial.plan, now, &origin, NULL), 0);
 	assert_non_null(origin);
-	assert_memory_equal(origin->plane, run.first->plane,
+	assert_memory_equal(origin->plane, trial.first->plane,
 			    origin->topology->num_ports * sizeof(*origin->plane));
 	pm_plan_free(origin);
 	pm_fabric_free(now);
-	run_end(&run);
+	trial_end(&trial);
 }
 
 /* With a plan that was not lost, slots that were in use keep their LIDs. */
 static void test_trust(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), lid;
-	struct run run;
+	struct trial trial;
 
-	begin_small(&run, 0);
-	claim_all(&run, true);
-	last_tables(&run);
-	lid = run.parts[b].had;
-	run.parts[b].had = 100; /* guid2lid has that, and it is free */
-	make_history(&run);
-	pm_lid_history_trust(run.history, run.first);
-	run.plan = run.before = run.first;
-	run.first = NULL;
-	go(&run, a);
-	go(&run, b);
-	for (uint32_t i = 0; i < run.recipe.num_nodes; i++)
-		run.parts[i].met = true; /* nothing else is expected of them */
-	sweep_well(&run);
-	swap(&run, a, b);
-	come(&run, a);
-	come(&run, b);
-	sweep_well(&run);
-	assert_int_equal(lid_of(&run, a), lid);
-	assert_int_equal(lid_of(&run, b), run.parts[a].had);
-	run_end(&run);
+	begin_small(&trial, 0);
+	claim_all(&trial, true);
+	last_tables(&trial);
+	lid = trial.parts[b].had;
+	trial.parts[b].had = 100; /* guid2lid has that, and it is free */
+	make_history(&trial);
+	pm_lid_history_trust(trial.history, trial.first);
+	trial.plan = trial.before = trial.first;
+	trial.first = NULL;
+	go(&trial, a);
+	go(&trial, b);
+	for (uint32_t i = 0; i < trial.recipe.num_nodes; i++)
+		trial.parts[i].met = true; /* nothing else is expected of them */
+	sweep_well(&trial);
+	swap(&trial, a, b);
+	come(&trial, a);
+	come(&trial, b);
+	sweep_well(&trial);
+	assert_int_equal(lid_of(&trial, a), lid);
+	assert_int_equal(lid_of(&trial, b), trial.parts[a].had);
+	trial_end(&trial);
 }
 
 /* Impossible claims are void, and no claims change nothing. */

@@ -52,7 +52,7 @@ static const char *look(struct mastership *m, osm_opensm_t *osm, uint8_t state,
 	osm->subn.sm_state = state;
 	ib_port_info_set_port_state(&physp->port_info, port_state);
 	now_ms += seconds * 1e3;
-	mastership_look(m, osm, 0, own_port_down);
+	mastership_update(m, osm, 0, own_port_down);
 	return m->alone ? m->alone : "";
 }
 
@@ -140,17 +140,17 @@ static void test_discovery(void **state)
 	struct mastership m = {0};
 
 	osm->subn.sm_state = IB_SMINFO_STATE_DISCOVERING;
-	assert_true(mastership_look(&m, osm, 0, false));
+	assert_true(mastership_update(&m, osm, 0, false));
 	now_ms += 30e3;
-	assert_false(mastership_look(&m, osm, 0, false));
+	assert_false(mastership_update(&m, osm, 0, false));
 	assert_null(m.alone);
 	now_ms += 1;
-	assert_false(mastership_look(&m, osm, 20e3, false));
-	assert_true(mastership_look(&m, osm, 0, false));
+	assert_false(mastership_update(&m, osm, 20e3, false));
+	assert_true(mastership_update(&m, osm, 0, false));
 	assert_string_equal(m.alone, hangs);
-	assert_true(mastership_look(&m, osm, 20e3, false));
+	assert_true(mastership_update(&m, osm, 20e3, false));
 	now_ms += 30e3;
-	assert_true(mastership_look(&m, osm, 20e3, false));
+	assert_true(mastership_update(&m, osm, 20e3, false));
 	assert_string_equal(m.alone, hangs);
 	stop(osm);
 }
@@ -180,7 +180,7 @@ static const char *look_at_others(struct managers *m, osm_opensm_t *osm, uint8_t
 	size_t used = 0;
 
 	osm->subn.sm_state = state;
-	managers_look(m, osm, resting);
+	managers_update(m, osm, resting);
 	*text = '\0';
 	for (uint32_t i = 0; i < m->num; i++)
 		used += (size_t)snprintf(
@@ -205,7 +205,7 @@ static void test_managers(void **state)
 	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, true), "");
 	cl_qmap_insert(&osm->subn.sm_guid_tbl, other.smi.guid, &other.map_item);
 	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, false), "");
-	assert_true(managers_look(&m, osm, true));
+	assert_true(managers_update(&m, osm, true));
 	m.list[0].since = 7;
 	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_MASTER, true),
 			    "17 sm2 standby 5");
@@ -225,7 +225,7 @@ static void test_managers(void **state)
 	assert_string_equal(look_at_others(&m, osm, IB_SMINFO_STATE_STANDBY, false),
 			    "17  master 0");
 	assert_int_equal(pthread_rwlock_wrlock(&osm->lock.lock), 0);
-	assert_false(managers_look(&m, osm, true));
+	assert_false(managers_update(&m, osm, true));
 	assert_int_equal(pthread_rwlock_unlock(&osm->lock.lock), 0);
 	stop(osm);
 }

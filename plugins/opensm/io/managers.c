@@ -91,7 +91,7 @@ static bool are_alike(const struct managers *a, const struct managers *b)
 	return same;
 }
 
-bool managers_look(struct managers *managers, osm_opensm_t *osm, bool resting)
+bool managers_update(struct managers *managers, osm_opensm_t *osm, bool resting)
 {
 	uint8_t state = osm->subn.sm_state;
 	struct managers now = {.num = 0};

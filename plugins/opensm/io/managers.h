@@ -34,11 +34,11 @@ struct managers {
 };
 
 /*
- * Looks at what OpenSM knows now. resting: it does not sweep; in a sweep a master has
+ * Reads what OpenSM knows now. resting: it does not sweep; in a sweep a master has
  * forgotten states. Returns whether anything changed. A moment, without waiting: if
- * another thread has osm->lock exclusively, nothing is looked at.
+ * another thread has osm->lock exclusively, nothing is read.
  */
-bool managers_look(struct managers *managers, osm_opensm_t *osm, bool resting);
+bool managers_update(struct managers *managers, osm_opensm_t *osm, bool resting);
 
 /* The list for the document's member `managers`; NULL without memory. */
 json_t *managers_describe(const struct managers *managers);

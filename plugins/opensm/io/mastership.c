@@ -44,8 +44,8 @@ static const char *judge_master(const struct mastership *mastership, double long
 		       : NULL;
 }
 
-bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms,
-		     bool own_port_down)
+bool mastership_update(struct mastership *mastership, osm_opensm_t *osm,
+		       double longest_ms, bool own_port_down)
 {
 	uint8_t state = osm->subn.sm_state;
 	bool changed = !mastership->known || mastership->state != state;

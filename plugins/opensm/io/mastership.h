@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whether OpenSM is the master or knows one. OpenSM reports nothing when its port is down
- * or when it discovers without end: so the writer's thread looks in each of its rounds.
+ * or when it discovers without end: so the writer's thread reads its state in each round.
  */
 #ifndef PORTMAJOR_IO_MASTERSHIP_H
 #define PORTMAJOR_IO_MASTERSHIP_H
@@ -31,13 +31,13 @@ struct mastership {
 };
 
 /*
- * Looks at OpenSM's state now and, while it discovers, at its port, unless another thread
- * has osm->lock exclusively. longest_ms: the longest discovery so far, 0: none.
+ * Reads OpenSM's state now and, while it discovers, that of its port, unless another
+ * thread has osm->lock exclusively. longest_ms: the longest discovery so far, 0: none.
  * own_port_down: of a master, as its port was read. Returns whether the state or `alone`
  * changed. A moment, without waiting.
  */
-bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double longest_ms,
-		     bool own_port_down);
+bool mastership_update(struct mastership *mastership, osm_opensm_t *osm,
+		       double longest_ms, bool own_port_down);
 
 /* Sets the members sm_state, sm_since, no_master and no_master_since of a document. -1:
  * no memory. */

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define REFRESH_S 60
-#define LOOK_MS 1000			/* between looks at OpenSM's state */
+#define ROUND_MS 1000			/* between updates of OpenSM's state */
 #define RETRY_MS 5000			/* between tries to write */
 #define ENGINE_MS 10000			/* for OpenSM to try its other engines */
 #define MAX_PREVIOUS ((off_t)256 << 20) /* bytes of the last process's state */
@@ -552,9 +552,9 @@ static bool look_at_mastership(struct state *state)
 	bool resting = activity_is_idle(&state->activity), changed;
 
 	worker_enter(state->writer);
-	changed = mastership_look(&state->mastership, state->osm, longest_ms,
-				  atomic_load(&state->own_port_down));
-	changed |= managers_look(&state->managers, state->osm, resting);
+	changed = mastership_update(&state->mastership, state->osm, longest_ms,
+				    atomic_load(&state->own_port_down));
+	changed |= managers_update(&state->managers, state->osm, resting);
 	worker_leave(state->writer);
 	/* OpenSM does not report that a discovery has ended in standby. */
 	if (state->mastership.state == IB_SMINFO_STATE_STANDBY && !resting)
@@ -588,7 +588,7 @@ double state_write(struct state *state, const struct known_hosts *hosts,
 		   const struct pm_fabric *now, const struct pm_requests *requests,
 		   bool last)
 {
-	double next = clock_ms() + LOOK_MS;
+	double next = clock_ms() + ROUND_MS;
 	bool failed;
 
 	state->requests = requests;

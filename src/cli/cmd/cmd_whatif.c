@@ -568,7 +568,7 @@ static const struct cli_option options[] = {
 	 "all with --csv.",
 	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
 	{0, "by", "METRIC",
-	 "The metric to rank by: blocks (the default), restoring, least, "
+	 "The metric that orders the list: blocks (the default), restoring, least, "
 	 "switches, entries, pairs_cut (the default for leaves and hosts), "
 	 "switches_cut, load or shift. The last two imply --loads and --shifts.",
 	 take_metric, offsetof(struct request, by),

@@ -45,7 +45,7 @@ int cli_watch_run(const struct cli_watch *watch)
 
 		if (mark != printed || time(NULL) >= again) {
 			again = NEVER;
-			status = watch->look(watch->request, &again);
+			status = watch->print(watch->request, &again);
 			printed = mark;
 			if (fflush(stdout))
 				break;

@@ -11,7 +11,7 @@ struct cli_watch {
 	 * Prints the output; an exit status. *again: when to print next, even without a
 	 * change; it is the end of time at first.
 	 */
-	int (*look)(const void *request, time_t *again);
+	int (*print)(const void *request, time_t *again);
 	/* A number that changes with the output. */
 	uint64_t (*mark)(const void *request);
 	const void *request;
@@ -21,7 +21,7 @@ struct cli_watch {
 uint64_t cli_watch_file(uint64_t hash, const char *path);
 
 /*
- * Calls mark each second, and look when it is due, until SIGINT or SIGTERM, or until
+ * Calls mark each second, and print when it is due, until SIGINT or SIGTERM, or until
  * nothing can be written any more. Returns the last exit status.
  */
 int cli_watch_run(const struct cli_watch *watch);
