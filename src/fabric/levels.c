@@ -4,19 +4,19 @@
  * highest level as it is from the nearest root. Otherwise levels are guessed. These
  * methods are tried in turn, until one connects all hosts that links connect:
  *
- * 1. Leaves first: every switch with hosts, except a small one among leaves. Such a
- *    switch has two or more links to other leaves, and at most half as many hosts as
- *    those leaves have on average, where a leaf counts once for each link. If it counted
- *    as a leaf, all its links would be side links, which no path uses. Where neighbours
- *    have equal shares (a ring, a torus), all of them stay leaves, the links between them
- *    are side links, and no tree is found. Levels count from the leaves upward. If all
- *    links of a switch above the first level go down to one subtree, it connects nothing
- *    that is not connected below. It is probably a leaf without hosts yet, and goes two
- *    levels down.
- * 2. Large leaves first: the same, but only switches with a fair share of hosts are
- *    leaves: more than half of what the leaf of a host has on average. A core switch
- *    with one host has spines for neighbours, none of them a leaf, and only the whole
- *    fabric shows that it is no leaf.
+ * 1. Leaves first: every switch with hosts is a leaf, except small ones. A small one has
+ *    two or more links to leaves, and at most half as many hosts as these leaves have on
+ *    average, where a leaf counts once for each link. All small ones are dropped at once,
+ *    and the rest is judged again, until none is small. If a small one stayed a leaf, all
+ *    its links would be side links, which no path uses. Where neighbours have equal
+ *    shares (a ring, a torus), all of them stay leaves, the links between them are side
+ *    links, and no tree is found. Levels count from the leaves upward. If all links of a
+ *    switch above the first level go down to one subtree, it connects nothing that is not
+ *    connected below. It is probably a leaf without hosts yet, and goes two levels down.
+ * 2. Large leaves first: the same, but only large switches are leaves. For each host,
+ *    count the hosts at its switch: a large switch has more than half of the mean. A core
+ *    switch with one host has spines for neighbours, none of them a leaf, and only the
+ *    whole fabric shows that it is no leaf.
  * 3. Roots first: the switches that are farthest from all hosts are the roots, as in a
  *    director with hosts at its line boards and at edge switches below these.
  * 4. The same with the switches that are farthest from large leaves.

@@ -2,27 +2,36 @@
 /*
  * Makes plans with LIDs restored by LID history.
  *
- * A port that uses its planned LID keeps it, and that LID is settled: only the plan
- * counts for it from then on, also when the port leaves. A present port without its
- * planned LID is a newcomer. For each LID that is not settled, the first of these rules
- * that applies decides:
+ * Settled: a planned LID that its port uses. The port keeps it; from then on only the
+ *   plan counts for this LID, even when the port has left.
+ * Newcomer: a present port without its planned LID.
  *
- *   1. guid2lid has it for a newcomer's GUID: the newcomer gets it, at whatever place.
- *   2. Tables lead to a newcomer's slot, and guid2lid has no other owner for it.
- *   3. A newcomer reports it, and guid2lid has no other owner for it. (This holds even if
- *      tables lead to a slot that is empty now: the newcomer has moved from there.)
- *   4. Tables lead to an empty slot: the LID is for the next port there, which is likely
- *      the one that left. So installed entries can stay.
+ * For each LID that is not settled, the first of these rules that applies says who
+ * gets it:
  *
- * A newcomer without history keeps the planned LID, unless history has another owner for
- * it. If a LID with an owner belongs to an empty slot, the owner gets the LID, and the
- * slot gets the LID of the owner's place. So at most two places change for a newcomer,
- * and neither is in use. If the place of a settled LID gets another one for a new port,
- * the former LID counts as one from tables.
+ *   1. guid2lid has it for a newcomer's GUID: that newcomer, at whatever place.
+ *   2. Tables lead it to a newcomer's slot, and guid2lid has it for no other GUID: that
+ *      newcomer.
+ *   3. A newcomer reports it, and guid2lid has it for no other GUID: that newcomer. (This
+ *      holds even if tables lead it to a slot that is empty now: the newcomer has moved
+ *      from there.)
+ *   4. Tables lead it to an empty slot: that slot, for its next port, which is likely the
+ *      one that left. So installed entries can stay.
  *
- * A place that loses its LID by these rules gets the first free one of these LIDs: that
- * of the place that took its LID; one of its plane's runs; one of a new run; any other;
- * and last, one with an owner by history, the weakest history first.
+ * A newcomer that gets none by these rules keeps the planned LID. If there is evidence
+ * that this is another port's, it gets one from the list below, and keeps the planned LID
+ * only if there is evidence of all others, too.
+ *
+ * A place that loses its LID by these rules gets the first of these that is free:
+ *
+ *   - the former LID of the place that took it: the two places exchange LIDs;
+ *   - one of its plane's runs;
+ *   - one of a new run;
+ *   - any other;
+ *   - one of which there is evidence, the weakest first.
+ *
+ * If the place of a settled LID later gets another LID for a new port, the former LID
+ * counts as somebody's (enum strength).
  */
 #include "lid_history_parts.h"
 

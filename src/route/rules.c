@@ -32,18 +32,22 @@
  * meet on its links, and on those down to it.
  *
  * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
- * cut off somewhere. Those of a block fill one up port after the other, so that the
- * failure of an up port changes few blocks. Each block uses as few adjacent ports as have
- * room; the next block and the next switch go on from there. The up port is the one with
- * index key mod count:
+ * cut off somewhere. A switch numbers its up ports from 0; of `count` up ports the entry
+ * takes the one with the number key mod count. `index` is the switch's among those of its
+ * level and component.
  *
- *   at level 1   key = index x step + part
- *   above        key = index + rank
+ *   at level 1, key = index x step + part. Successive LIDs of a plane get the same port,
+ *   so that the failure of an up port changes few blocks. The next port begins when
+ *     - this port has its share of flows (find_room of foreign.c: an even share plus 7%,
+ *       or plus one flow if that is more; a flow is a leaf that sends to a slot),
+ *     - or a block ends,
+ *     - or a pod ends, in trees where each pod has ports of its own.
+ *   `part` counts these ports; each plane's count begins a fixed number of ports after
+ *   that of the plane before. `step` moves the ports from switch to switch. foreign.c
+ *   sets both, and has the exceptions: LIDs in short runs or in blocks of aggregation
+ *   nodes alone, and slots with one flow more.
  *
- * The index is the switch's among the switches of its level and component. A port takes
- * the block's destinations until it has its share of their flows, then the next port
- * does; `part` is that port's index. The next switch begins `step` ports further on.
- * foreign.c counts the flows, and sets both.
+ *   above, key = index + rank: equally many for each port.
  *
  * Going down, where several ports lead to the place, a native destination takes the
  * mirror image of its path up: the link that its own subtree would use for it. A switch

@@ -5,9 +5,10 @@
  *
  * A link that goes down more than `limit` times in less than window_ms is on hold until
  * it has been up for hold_ms without a break. When it goes down again, on hold or less
- * than window_ms after a hold, the hold doubles, up to hold_max_ms (by default 3 times in
- * 60 s, 60 to 3600 s). The history ends a window after a hold. It also ends when a link
- * on hold has been down for hold_max_ms and a window, as the link may have been replaced.
+ * than window_ms after a hold, the hold doubles, up to hold_max_ms. By default the limit
+ * is 3, the window 60 s, and holds are 60 to 3600 s. The history ends a window after a
+ * hold. It also ends when a link on hold has been down for hold_max_ms and a window, as
+ * the link may have been replaced.
  *
  *     limit 3       1   2   3   4              5
  *     up         ----. .-. .-. .-. .========-----. .================---------

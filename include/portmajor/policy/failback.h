@@ -10,14 +10,19 @@
  *                     '--------'    '-----'
  *         we route    |the next engine     | hold        | we route
  *
- * It fails over when less than half of the pairs are reachable (reachable.h), and fails
- * back when three quarters have been for a hold without a break. Each failover doubles
- * the hold, up to the longest. After the longest hold's time without a failover the next
- * hold is the first again. So failovers are bounded: with holds of 60 to 3600 s, by 6 in
- * any hour.
+ * The second peak is shorter than the hold.
  *
- * When links connect less than half of the most pairs so far, unanswered queries are more
- * likely than failed links. Then it fails over only if this lasts for the first hold.
+ * It fails over when less than half of the connected pairs are reachable (reachable.h:
+ * end ports at different switches, connected over any path, reachable by going up and
+ * then down), and fails back when three quarters have been for a hold without a break.
+ * Each failover doubles the hold, up to the longest. Once portmajor has routed for the
+ * longest hold's time, the next hold is the first again. So failovers are bounded: with
+ * holds of 60 to 3600 s, by 6 in any hour.
+ *
+ * If too few pairs are reachable, and the links connect, over any path, less than half of
+ * the most pairs that they connected while portmajor routed, then unanswered queries are
+ * more likely than failed links. So it fails over only when both have lasted for the
+ * first hold.
  *
  * Below a half the next engine connects the pairs that are cut off, but all others pay
  * for that: every table is written, early repair pauses, and balance and often freedom

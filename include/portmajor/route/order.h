@@ -54,7 +54,8 @@ struct pm_order_waits {
  * entry in some block, each other entry counts as at least one path, as packets may still
  * come over the sound one.
  *
- * Cycles of constraints are broken. -ENOMEM: the order is arbitrary. Cost: of each
+ * Cycles of constraints are broken and counted; early repair then sends the blocks that
+ * could loop in steps (steps.h). -ENOMEM: the order is arbitrary. Cost: of each
  * changed entry O(1) on leaves; of each block above O(ports of the switches below that
  * send to its LIDs); of each entry that turns O(ports of the switch).
  */

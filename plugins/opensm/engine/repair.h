@@ -27,8 +27,8 @@ struct repair_subject {
 	struct view *view; /* with the switches' routes */
 	const struct link_records *records;
 	/*
-	 * Time for locating until a failure is found. Time-outs, waits for the wire, and
-	 * for the end of a burst of traps, at most this long each, do not count.
+	 * Time without progress after which the repair gives up. Time-outs, waits for the
+	 * wire, and for the end of a burst of traps, do not count.
 	 */
 	uint32_t budget_ms;
 	uint32_t wait_ms;      /* time to wait for the first trap */
