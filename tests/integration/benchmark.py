@@ -12,7 +12,7 @@ time of routing, and the link loads of the tables read back. The core is measure
 
 With 40,960 hosts tables are not read back, which would take hours, updn alone is beside
 portmajor, with a start and the loss of a cable, and OpenSM with portmajor is also restarted,
-replaced by its standby, and given one more pod. This takes about an hour and 12 GiB.
+replaced by its standby, and given one more pod. This takes less than an hour and 12 GiB.
 
 The results replace those of the same fabric and engine in docs/benchmarks.json; docs/benchmarks.md
 is written from it. With --compare nothing is written: portmajor's figures that are worse than those
