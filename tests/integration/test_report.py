@@ -185,6 +185,21 @@ class Making(labtest.Folders):
         self.assertEqual(done.returncode, 3)
         self.assertIn("No such file", done.stderr)
 
+    def test_warnings(self):
+        """Those of a netlist are printed, once, although many commands read it."""
+        other = re.sub(r'"(?=\w)', '"other-', self.netlist.read_text(encoding="ascii"))
+        netlist = self.folder / "parts.net"
+        netlist.write_text(self.netlist.read_text(encoding="ascii") + other, encoding="ascii")
+        done = report(netlist, "-o", self.page)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+        self.assertRegex(done.stderr, "^portmajor-report: warning: .*: 2 parts without a cable "
+                         "between them")
+        done = report(netlist, "--fail", "nobody", "-o", self.page)
+        warning, error = done.stderr.splitlines()
+        self.assertIn(": warning: ", warning)
+        self.assertEqual((done.returncode, error), (
+            3, 'portmajor-report: --fail: no node is named "nobody"'))
+
     def test_what_was_there_stays(self):
         """A page that cannot be made does not replace another one."""
         self.page.write_text("before", encoding="ascii")
