@@ -15,7 +15,7 @@ include/portmajor/lab/lft_trace.h.
 
 With --return the failed parts also return: after 0.2 s (flap), or after 2 s without anything that
 was set (rebooted: whole nodes). Links carry packets again when both ends are ACTIVE, and no file is
-written unless all are in the end. Ports then behave like real ones (see wire_truth.h).
+written unless all are in the end. Ports behave like real ones (see wire_truth.h).
 
 ibsim answers in no time, so the record gets the times of a wire (see wiretime.py): SMPs take the
 time that Nakashima et al. measured, as many are out at a time as OpenSM allows, and OpenSM computes

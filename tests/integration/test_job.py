@@ -265,6 +265,28 @@ class Package(Jobs):
             self.assertEqual(ours["hosts"], {"director-36": 648, "leaf-spine-144": 144}[fabric])
             self.assertLess(ours["back_ms"]["all"], theirs["back_ms"]["half"])
 
+    def test_documents(self):
+        """Documents have the rows that these recordings give."""
+        guide, cutoff = ((pmlab.ROOT / "docs" / name).read_text("utf-8")
+                         for name in ("guide.md", "lab-cutoff.md"))
+        commands = [(guide, "job", "alltoall:64K", "leaf-spine-144", "--fail", "spine0",
+                     "--recordings", RECORDINGS, "--compare", *ENGINES[1:])]
+        for (fabric, failure), lose in {**FAILURES, **RETURNS}.items():
+            folder = RECORDINGS / fabric
+            if (fabric, failure) in RETURNS or fabric == "director-36":
+                ours, *others = sorted((folder / failure).iterdir(),
+                                       key=lambda path: path.stem != "portmajor")
+                commands.append((cutoff, "traffic", folder / "fabric.net", "--fail", lose,
+                                 "--sets", ours, *(part for path in others
+                                                   for part in ("--compare", path))))
+        for document, *command in commands:
+            done = pmlab.run_lab(*command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = re.findall(r"(?m)^(?:%s)[ ,].*[0-9]$" % "|".join(ENGINES), done.stdout)
+            self.assertGreater(len(rows), 1)
+            for row in rows:
+                self.assertIn(row, document)
+
     def test_flap(self):
         """A job waits for a host's link, and goes on; with updn it waits longer."""
         told = self.job("alltoall:64K", "--fail", "h7-3", "--compare", "updn", "--recordings",
