@@ -625,10 +625,12 @@ static int drain(const struct wanted *wanted)
 	struct pm_drains *drains = &wanted->requests->drains;
 	const json_t *given = json_object_get(wanted->request, "until");
 	uint32_t before = drains->num;
-	uint64_t until = 0;
+	uint64_t until = 0, seen;
 	bool any = false;
 	int rc = 0;
 
+	if (take_number(wanted->request, "seen", &seen) && drains->number > seen)
+		return refuse(wanted, PM_REQUEST_OUTDATED);
 	if (given && !json_is_null(given) &&
 	    (!take_number(wanted->request, "until", &until) ||
 	     until <= wanted->facts->now))

@@ -50,10 +50,13 @@ class ControlCase(labtest.Folders):
         self.guids = pmlab.Dump(lab.dump()).guids
         return lab
 
-    def run_it(self, *args, status=0, cache=None):
-        done = subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True, text=True,
+    def run_cli(self, *args, cache=None):
+        return subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True, text=True,
                               env=dict(os.environ, OSM_CACHE_DIR=str(cache or self.cache)),
                               check=False, timeout=pmlab.TIMEOUT_S)
+
+    def run_it(self, *args, status=0, cache=None):
+        done = self.run_cli(*args, cache=cache)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -151,6 +154,17 @@ class Many(ControlCase):
         events = self.run_it("events")
         self.assertEqual(events.count(" request "), 8)
         self.assertRegex(events, r" request  +drain spine2:7 by \S+ \(uid \d+, pid \d+\)\n")
+
+    def test_limit(self):
+        """Drains at once, each of which may be, leave a leaf half of its uplinks."""
+        self.start()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(lambda i: self.run_cli("drain", f"leaf0:{i}"), range(9, 15)))
+        drained = control.drained(self.cache)
+        self.assertIn(len(drained), range(1, 4))
+        self.assertEqual([one.returncode for one in done].count(0), len(drained))
+        for one in done:
+            self.assertEqual("refused, as" in one.stderr, one.returncode == 1, one.stderr)
 
 
 class Released(ControlCase):

@@ -349,6 +349,28 @@ static void test_release(void **state)
 	check_answer("release", NULL, 2, "done||1");
 }
 
+/* A drain by the number of the requests that its effect was judged by. */
+static json_t *make_judged(unsigned int port, uint64_t seen)
+{
+	json_t *request = make("drain", one("leaf0", port));
+
+	json_object_set_new(request, "seen", json_integer((json_int_t)seen));
+	return request;
+}
+
+static void test_judged(void **state)
+{
+	set_state(HELD);
+	assert_int_equal(apply(make_judged(20, 0)), 1);
+	refuse(make_judged(21, 0), PM_REQUEST_OUTDATED);
+	assert_int_equal(apply(make_judged(21, 1)), 2);
+	assert_int_equal(apply(make("release", NULL)), 3); /* no drain */
+	assert_int_equal(apply(make_judged(22, 2)), 4);
+	assert_int_equal(apply(make("undrain", one("leaf0", 21))), 5);
+	refuse(make_judged(23, 4), PM_REQUEST_OUTDATED);
+	assert_int_equal(apply(make_judged(23, 5)), 6);
+}
+
 #define MISSING(acknowledged)                                                             \
 	MASTER "\"missing\": {\"parts\": [{\"since\": 7, \"acknowledged\": " acknowledged \
 	       ", \"ends\": [{\"guid\": \"0x1\", \"port\": 0}]}, {\"since\": 8, "         \
@@ -542,6 +564,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inherit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_judged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_long_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_acknowledge, set_up, tear_down),

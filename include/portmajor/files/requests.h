@@ -19,7 +19,7 @@
  * while OpenSM does not run. A request is a JSON object (docs/json.md):
  *
  *     {"request": "drain", "parts": [{"guid": .., "port": .., "label": ..}],
- *      "by": "pia", "reason": .., "until": 1764010000}
+ *      "by": "pia", "reason": .., "until": 1764010000, "seen": 17}
  *     {"request": "undrain", "release" or "acknowledge", "parts": [..] or "all": true}
  *     {"request": "rebalance", "parts": [], "all": true, "rate": 500}
  *     {"request": "check", "parts": [], "all": true}
@@ -39,6 +39,9 @@
 
 #define PM_REQUEST_PARTS 65536 /* most drains, releases and acknowledgements each */
 #define PM_REQUEST_TEXT 256    /* bytes of a label, user or reason; the rest is cut */
+
+/* The refusal of drains that were judged beside others (`seen`) than are in force. */
+#define PM_REQUEST_OUTDATED "drain: other drains have changed meanwhile"
 
 struct pm_request_part {
 	uint64_t guid;	  /* of the switch; 0: all links (of a release) */

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TRIES 32 /* each fails by another request that has changed drains */
+
 struct request {
 	const char *netlist; /* NULL: the plan files */
 	const char *reason;  /* or NULL */
@@ -275,6 +277,9 @@ static int prepare_port(struct cli_port *port, const struct input *input, json_t
 	if (request->until)
 		json_object_set_new(port->request, "until",
 				    json_integer((json_int_t)request->until));
+	if (!request->force) /* two may each be fine, but not both */
+		json_object_set_new(port->request, "seen",
+				    json_integer((json_int_t)port->kept.number));
 	if (pm_requests_copy(&port->kept, &after, &err) ||
 	    pm_requests_apply(&after, port->request, &none, &number, &err))
 		status = cli_refuse(&err);
@@ -588,23 +593,53 @@ static int prepare(struct cli_ports *ports, const struct request *request,
 	return EXIT_FINE;
 }
 
-static int change(const struct request *request, char **operands, bool back)
+/* Whether drains were judged beside others than are in force. */
+static bool is_outdated(const struct cli_ports *ports)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ports->num; i++)
+		any = any || !strcmp(cli_json_text(ports->list[i].answer, "reason"),
+				     PM_REQUEST_OUTDATED);
+	return any;
+}
+
+/* *again, if it may be: nothing is shown, as the request is to be judged again. */
+static int try_change(const struct request *request, char **operands, bool back,
+		      bool *again)
 {
 	struct outcome outcome = {.effect = NULL};
 	bool changes = (*operands || request->all) && !request->dry_run;
+	bool trial = *operands && request->dry_run;
 	struct cli_ports ports;
 	int status = cli_ports_open(changes || request->wait_s, &ports);
 
 	if (!status)
 		status = prepare(&ports, request, operands, back, &outcome);
-	if (!status && *operands && request->dry_run)
-		status = show_trial(&ports, request, &outcome);
-	else if (!status && !(status = cli_ports_ask(&ports, request->wait_s)))
+	if (!status)
+		status = trial ? show_trial(&ports, request, &outcome)
+			       : cli_ports_ask(&ports, request->wait_s);
+	*again = *again && !status && is_outdated(&ports);
+	if (!status && !*again && !trial)
 		status = show_drained(&ports, request, &outcome, changes);
 	json_decref(outcome.effect);
 	json_decref(outcome.new);
 	free(outcome.text);
 	cli_ports_free(&ports);
+	return status;
+}
+
+static int change(const struct request *request, char **operands, bool back)
+{
+	bool again = true;
+	int status = EXIT_FINE;
+
+	for (int tries = 1; again; tries++) {
+		again = tries < TRIES;
+		status = try_change(request, operands, back, &again);
+		if (again && !request->output.quiet)
+			cli_note(PM_REQUEST_OUTDATED ": the effect is found again");
+	}
 	return status;
 }
 
