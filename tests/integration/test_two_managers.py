@@ -90,6 +90,9 @@ class Takeover(Managers):
         os.kill(first.process.pid, 9)
         first.process.wait(30)
         self.wait_sm("master", "master")  # the first one's is of its end
+        (_, taken), (_, findings) = self.states(), self.judge()
+        self.assertNotIn("master", [one["sm_state"] for one in taken["managers"]])
+        self.assertFalse([text for text in findings if "two masters" in text])
         second.settle(mark, timeout=pmlab.TIMEOUT_S)
         self.wait("its state", lambda s: s[1]["missing"] and not s[1]["managers"])
         ports = [s["port_guid"] for s in self.states()]

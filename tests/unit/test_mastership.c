@@ -227,6 +227,15 @@ static void test_managers(void **state)
 	assert_int_equal(pthread_rwlock_wrlock(&osm->lock.lock), 0);
 	assert_false(managers_update(&m, osm, true));
 	assert_int_equal(pthread_rwlock_unlock(&osm->lock.lock), 0);
+	osm->subn.sm_state = IB_SMINFO_STATE_DISCOVERING;
+	assert_false(managers_update(&m, osm, false));
+	assert_false(m.list[0].former);
+	osm->subn.sm_state = IB_SMINFO_STATE_MASTER;
+	assert_true(managers_update(&m, osm, false));
+	assert_true(m.list[0].former);
+	assert_false(managers_update(&m, osm, false));
+	assert_true(managers_update(&m, osm, true));
+	assert_int_equal(m.num, 0);
 	stop(osm);
 }
 

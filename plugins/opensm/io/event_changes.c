@@ -592,7 +592,8 @@ static void note_managers(struct events *events, const json_t *before, const jso
 		const char *state = text_of(one, "sm_state");
 
 		old = find_manager(before, text_of(one, "guid"));
-		if (state && (!old || !is_text(old, "sm_state", state)))
+		if (state && strcmp(state, "former") != 0 &&
+		    (!old || !is_text(old, "sm_state", state)))
 			note_manager(events, one, master);
 		if (is_foreign(one) && !is_foreign(old))
 			note_foreign(events, one);
@@ -604,8 +605,8 @@ static void note_managers(struct events *events, const json_t *before, const jso
 			continue;
 		name_manager(one, name);
 		events_note(events, EVENT_WARNING, "opensm", "%s, %s, has gone", name,
-			    is_text(one, "sm_state", "master") ? "the former master"
-							       : "a standby");
+			    is_text(one, "sm_state", "standby") ? "a standby"
+								: "the former master");
 	}
 }
 

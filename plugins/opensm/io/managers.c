@@ -86,19 +86,32 @@ static bool are_alike(const struct managers *a, const struct managers *b)
 	for (uint32_t i = 0; same && i < a->num; i++)
 		same = a->list[i].guid == b->list[i].guid &&
 		       a->list[i].state == b->list[i].state &&
+		       a->list[i].former == b->list[i].former &&
 		       a->list[i].priority == b->list[i].priority &&
 		       !strcmp(a->list[i].name, b->list[i].name);
 	return same;
 }
 
+/* This OpenSM has become the master: whether another one is, its first sweep finds. */
+static bool mark_former(struct managers *managers)
+{
+	if (!managers->of_standby)
+		return false;
+	managers->of_standby = false;
+	for (uint32_t i = 0; i < managers->num; i++)
+		managers->list[i].former = true;
+	return managers->num != 0;
+}
+
 bool managers_update(struct managers *managers, osm_opensm_t *osm, bool resting)
 {
 	uint8_t state = osm->subn.sm_state;
-	struct managers now = {.num = 0};
+	struct managers now = {.of_standby = state == IB_SMINFO_STATE_STANDBY};
 	bool changed;
 
-	if ((state != IB_SMINFO_STATE_MASTER || !resting) &&
-	    state != IB_SMINFO_STATE_STANDBY)
+	if (state == IB_SMINFO_STATE_MASTER && !resting)
+		return mark_former(managers);
+	if (state != IB_SMINFO_STATE_MASTER && state != IB_SMINFO_STATE_STANDBY)
 		return false;
 	if (pthread_rwlock_tryrdlock(&osm->lock.lock))
 		return false;
@@ -123,8 +136,9 @@ json_t *managers_describe(const struct managers *managers)
 			list, json_pack("{s:o, s:o, s:s, s:i, s:I, s:b}", "guid",
 					pm_json_guid(one->guid), "name",
 					pm_json_filled(one->name), "sm_state",
-					managers_state_name(one->state), "priority",
-					(int)one->priority, "since",
+					one->former ? "former"
+						    : managers_state_name(one->state),
+					"priority", (int)one->priority, "since",
 					(json_int_t)one->since, "foreign", one->foreign));
 	}
 	return list;

@@ -25,18 +25,21 @@ struct manager {
 	char name[IB_NODE_DESCRIPTION_SIZE + 1]; /* of its node, or "" */
 	time_t since; /* when it was first seen in this state */
 	bool foreign; /* a standby's master that has had no plan here for a while */
+	bool former;  /* a standby's master, and now this one is the master */
 };
 
 /* Zeroed at first. */
 struct managers {
 	struct manager list[MANAGERS];
 	uint32_t num;
+	bool of_standby; /* `list` is what a standby knew */
 };
 
 /*
  * Reads what OpenSM knows now. resting: it does not sweep; in a sweep a master has
- * forgotten states. Returns whether anything changed. A moment, without waiting: if
- * another thread has osm->lock exclusively, nothing is read.
+ * forgotten states, and a new one's former master stays known as that. Returns whether
+ * anything changed. A moment, without waiting: if another thread has osm->lock
+ * exclusively, nothing is read.
  */
 bool managers_update(struct managers *managers, osm_opensm_t *osm, bool resting);
 
