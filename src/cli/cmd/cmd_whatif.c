@@ -611,7 +611,8 @@ static const struct cli_command command = {
 static const char *check_now(const struct request *request)
 {
 	if (request->all || request->back)
-		return "--now excludes --all and --return";
+		return "--now excludes --all and --return; these take a netlist, such as "
+		       "fabric.net in the folder of the plugin's plan";
 	if (request->sm || cli_groups_named(&request->groups))
 		return "--now excludes --sm, --groups and --ipoib";
 	if (request->shifts != NOT_GIVEN)
