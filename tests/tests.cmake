@@ -91,7 +91,7 @@ if(NOT PORTMAJOR_SANITIZE)
 		-D_GNU_SOURCE -DPORTMAJOR_VERSION="${PROJECT_VERSION}" -I${PROJECT_SOURCE_DIR}/include
 		-I${PROJECT_SOURCE_DIR}/src/cli -I${PROJECT_SOURCE_DIR}/src/cli/cmd
 		-I${PROJECT_SOURCE_DIR}/src/cli/export ${compiled} ${JANSSON})
-	set_tests_properties(unit.two_compilers PROPERTIES LABELS unit TIMEOUT 900 COST 60
+	set_tests_properties(unit.two_compilers PROPERTIES LABELS "unit;ci" TIMEOUT 900 COST 60
 		PROCESSORS 2 SKIP_RETURN_CODE 77)
 endif()
 

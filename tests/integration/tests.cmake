@@ -223,9 +223,9 @@ function(add_checked_plugin name sanitizer library)
 	string(TOUPPER ${library} variable)
 	list(APPEND lab_environment PORTMAJOR_${variable}=${runtime})
 	add_lab_test(${name})
-	set_tests_properties(${name}.build PROPERTIES LABELS integration
-		FIXTURES_SETUP ${name})
+	set_tests_properties(${name}.build PROPERTIES FIXTURES_SETUP ${name})
 	set_tests_properties(integration.${name} PROPERTIES FIXTURES_REQUIRED ${name})
+	set_tests_properties(${name}.build integration.${name} PROPERTIES LABELS "integration;ci")
 endfunction()
 
 if(NOT PORTMAJOR_SANITIZE)
