@@ -340,6 +340,7 @@ add_test(NAME unit.mcast COMMAND test_mcast)
 set_tests_properties(unit.plugin unit.repair unit.transition unit.mcast PROPERTIES LABELS unit
 	TIMEOUT 900)
 set_tests_properties(unit.plugin PROPERTIES COST 140)
+set_tests_properties(unit.repair unit.mcast unit.transition PROPERTIES COST 60)
 
 # Threads that wait for files, checked for races.
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/engine/worker.c
@@ -435,7 +436,7 @@ foreach(bench tables cutoff traffic order multicast repair)
 	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 900)
 endforeach()
 set_tests_properties(bench.tables bench.cutoff bench.traffic bench.repair PROPERTIES RUN_SERIAL ON)
-set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit)
+set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit COST 30)
 
 # Fuzz targets: ctest replays the corpus; with PORTMAJOR_FUZZ, libFuzzer does, too.
 foreach(input netlist planfile config roles smconf sweep lfts requests sets hosts

@@ -334,7 +334,7 @@ class Lab:
         run(["ovsdb-tool", "create", store, SCHEMA])
         server = self._daemon("ovsdb-server", f"--remote=punix:{sock}", "--pidfile",
                               "-vconsole:warn", "-vsyslog:off", store)
-        self._wait_for(sock, server)
+        self._wait_for(sock, server, self._answers)
         self.vsctl("--no-wait", "init")
         # One thread of each kind: labs share few processors.
         self.vsctl("--no-wait", "set", "open", ".", "other_config:n-handler-threads=1",
@@ -344,12 +344,18 @@ class Lab:
         self._wait_for(self.folder / "ovs-vswitchd.pid", switchd)
 
     @staticmethod
-    def _wait_for(path, process):
+    def _answers(path):
+        """Whether a process listens at a socket: it is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(path)) == 0
+
+    @staticmethod
+    def _wait_for(path, process, ready=pathlib.Path.exists):
         def there():
             if process.poll() is not None:
                 log = path.parent / f"{pathlib.Path(process.args[0]).name}.out"
                 raise LabError(f"{process.args[0]} ended: {log.read_text()}")
-            return path.exists()
+            return ready(path)
         simlab.poll_until(there, 20, f"{path.name}")
 
     def vsctl(self, *words):

@@ -159,6 +159,9 @@ add_lab_test(wire_truth COST 25)
 # These measure rates and times, so they run alone.
 set_tests_properties(integration.vlan_speed integration.quiet PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
+# Without a cost these long ones would run last, and alone.
+set_tests_properties(integration.bad_input integration.guide integration.operator
+	integration.status PROPERTIES COST 50)
 # The list of the last installed files is one file of the build folder.
 set_tests_properties(integration.install integration.report PROPERTIES RESOURCE_LOCK manifest)
 # Each of these keeps a processor busy.
