@@ -6,8 +6,7 @@
  *   plan counts for this LID, even when the port has left.
  * Newcomer: a present port without its planned LID.
  *
- * For each LID that is not settled, the first of these rules that applies says who
- * gets it:
+ * A LID that is not settled goes by the first of these rules that applies:
  *
  *   1. guid2lid has it for a newcomer's GUID: that newcomer, at whatever place.
  *   2. Tables lead it to a newcomer's slot, and guid2lid has it for no other GUID: that

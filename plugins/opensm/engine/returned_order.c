@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK                                                                            \
-	16 /* block numbers; their steps follow each other, so the wire stays busy */
+/* Block numbers; their steps follow each other, so the wire stays busy. */
+#define CHUNK 16
 
 /* Entries of a block that differ from those installed. */
 struct changes {
