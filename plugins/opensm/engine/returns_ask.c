@@ -109,6 +109,30 @@ void returns_list_switch(struct work *work, uint32_t node, ib_net64_t m_key,
 	work->asked[node] = switches->num;
 }
 
+/* Whether OpenSM's last discovery had this port up, and not linked to the other one. */
+static bool is_elsewhere(const osm_physp_t *port, const osm_physp_t *other)
+{
+	return port && osm_physp_get_port_state(port) != IB_LINK_DOWN &&
+	       osm_physp_get_remote(port) != other;
+}
+
+/*
+ * A cable whose ends answer differently: OpenSM drops it in each discovery, so that a
+ * return would last until the next one. It shows from one end only.
+ */
+static void find_dispute(const struct work *work, struct link *link)
+{
+	const osm_subn_t *subn = &work->on->sender->osm->subn;
+	const struct link_end *near = link->near.last, *far = link->far.last;
+	const osm_physp_t *here = returns_find_physp(subn, near->node_guid, near->num);
+	const osm_physp_t *there = returns_find_physp(subn, far->node_guid, far->num);
+	uint32_t node = link->host ? PM_NONE : work->topology->ports[link->peer].node;
+
+	link->disputed = node != PM_NONE && work->via[node] != PM_NONE &&
+			 is_elsewhere(here, there) && is_elsewhere(there, here) &&
+			 returns_route(work, node, far->num, &link->back);
+}
+
 /* Addresses both ends, or leaves the link to OpenSM. With osm->lock held. */
 static void address_ends(struct work *work, struct link *link)
 {
@@ -126,9 +150,10 @@ static void address_ends(struct work *work, struct link *link)
 		link->why = "its path is too long";
 	if (link->host && link->port == work->on->view->detours.sm)
 		link->far.route = (osm_dr_path_t){0}; /* no hop */
+	find_dispute(work, link);
 }
 
-/* Asks the far end what it is and has. */
+/* Asks the far end what it is and has; of a disputed link, each end over the other. */
 static void ask_far(struct work *work)
 {
 	for (uint32_t i = work->judged; i < work->num_links; i++) {
@@ -139,6 +164,8 @@ static void ask_far(struct work *work)
 			continue;
 		returns_add_smp(work, &(struct item){i, SMP_NODE_INFO, 1, 0, 0});
 		returns_add_smp(work, &(struct item){i, SMP_PORT_INFO, 1, 0, 0});
+		if (link->disputed)
+			returns_add_smp(work, &(struct item){i, SMP_NODE_INFO, 0, 0, 0});
 		for (uint8_t b = 0; b < blocks; b++)
 			returns_add_smp(work, &(struct item){i, SMP_PKEYS, 1, b, 0});
 	}

@@ -98,6 +98,8 @@ struct link {
 	uint32_t peer;		      /* the far end, or PM_NONE: a host's */
 	const struct link_host *host; /* or NULL */
 	struct end near, far;
+	osm_dr_path_t back;  /* to the near end over this link, if `disputed` */
+	bool disputed;	     /* OpenSM has ports that are up there, but not the link */
 	uint8_t wrong_pkeys; /* bits of blocks */
 	bool lost_qos;	     /* a host that was reset: its qos tables */
 	bool silent;

@@ -354,8 +354,10 @@ static void finish_link(struct work *work, const struct link *link)
 	work->returns->history[link->port].gone = 0;
 	if (link->host)
 		note_flap(work, link);
-	else
+	if (!link->host) {
 		work->returns->down[link->peer] = 0;
+		work->returns->history[link->peer].left = NULL;
+	}
 	if (link->host && result->hosts < RETURNS_HOSTS)
 		result->host_ends[result->hosts] = returns_end(work, link->port);
 	result->hosts += link->host != NULL;
@@ -388,10 +390,12 @@ static bool is_found(const struct work *work, const struct link *link)
 	       osm_physp_get_port_state(here) == IB_LINK_INIT;
 }
 
-/* Whether that was said since the last sweep; notes it. */
+/* Whether that was said since the last sweep; notes it. Either end may be the near one.
+ */
 static bool was_left(const struct work *work, const struct link *link)
 {
-	struct history *history = &work->returns->history[link->port];
+	uint32_t end = link->peer < link->port ? link->peer : link->port;
+	struct history *history = &work->returns->history[end];
 	uint32_t sweep = work->on->records->sweep;
 	bool was = history->left == link->why && history->sweep == sweep;
 

@@ -113,7 +113,9 @@ static enum smp_make make_smp(void *context, uint32_t index, struct smp_request 
 				    .guid = end->last->node_guid,
 				    .m_key = end->m_key,
 				    .modifier = modifier_of(work, item),
-				    .route = end->route};
+				    .route = item->kind == SMP_NODE_INFO && !item->end
+						     ? link->back
+						     : end->route};
 	if (is_set(item->kind))
 		fill_set(link, item, smp);
 	/* One that was given up: its port is set again when it has come back. */
@@ -122,10 +124,10 @@ static enum smp_make make_smp(void *context, uint32_t index, struct smp_request 
 	return link->silent ? SMP_OMIT : SMP_SEND;
 }
 
-/* Whether the node at the far end, and its port, are those of before. */
-static bool is_same_node(const struct link *link, const ib_node_info_t *info)
+/* Whether the node at an end, and its port, are those of before. */
+static bool is_same_node(const struct link *link, uint8_t end, const ib_node_info_t *info)
 {
-	const struct link_end *last = link->far.last;
+	const struct link_end *last = end ? link->far.last : link->near.last;
 
 	return info->node_guid == last->node_guid &&
 	       (!link->host || info->port_guid == last->port_guid) &&
@@ -160,7 +162,7 @@ static bool take_answer(void *context, const struct smp_answer *answer)
 	else if (item->kind == SMP_PORT_INFO || item->kind == SMP_SET_PORT)
 		take_info(link, item, answer);
 	else if (item->kind == SMP_NODE_INFO &&
-		 !is_same_node(link, (const ib_node_info_t *)answer->data))
+		 !is_same_node(link, item->end, (const ib_node_info_t *)answer->data))
 		link->why = "another node or port is there";
 	else if (item->kind == SMP_PKEYS &&
 		 memcmp(answer->data, &link->host->pkeys[item->block], SMP_DATA) != 0)
