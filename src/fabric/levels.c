@@ -17,9 +17,11 @@
  *    count the hosts at its switch: a large switch has more than half of the mean. A core
  *    switch with one host has spines for neighbours, none of them a leaf, and only the
  *    whole fabric shows that it is no leaf.
- * 3. Roots first: the switches that are farthest from all hosts are the roots, as in a
- *    director with hosts at its line boards and at edge switches below these.
- * 4. The same with the switches that are farthest from large leaves.
+ * 3. Roots first: a switch is a root if none of its neighbours is farther from its
+ *    nearest host, as in a director with hosts at its line boards and at edge switches
+ *    below these. Of the levels below the highest, the one with the most hosts is the
+ *    leaf level; every switch there or below is a leaf.
+ * 4. The same with the distance from the nearest large leaf.
  * 5. The centre: where the graph of switches has no cycle (two switches with links
  *    between them, a chain, a star), any root will do; the graph's centre is taken.
  *
@@ -27,8 +29,8 @@
  * it then chooses (PM_ROOT_GUESSED) count as if they were named.
  *
  * Hosts here are all end ports except service ports, or service ports if there are no
- * others. With methods 1 and 2, hosts above the leaves need not be connected with each
- * other.
+ * others. With methods 1 and 2, hosts above the leaves do not count here if they are at
+ * most a quarter of all.
  */
 #include "tree_parts.h"
 

@@ -2,32 +2,37 @@
 /*
  * Makes plans with LIDs restored by LID history.
  *
- * Settled: a planned LID that its port uses. The port keeps it; from then on only the
- *   plan counts for this LID, even when the port has left.
+ * Settled: a planned LID that its port uses, or has used according to a plan file. The
+ *   place keeps it; from then on only the plan counts for this LID, even when the port
+ *   has left.
  * Newcomer: a present port without its planned LID.
+ * Evidence that a LID is another port's: guid2lid has it for another GUID, or tables lead
+ *   it to another slot or, last, to some port.
  *
- * A LID that is not settled goes by the first of these rules that applies:
+ * A LID that is not settled goes by the first of these rules that applies. A place whose
+ * own planned LID is settled takes no part (in rule 1, only if a plan file settled it):
  *
  *   1. guid2lid has it for a newcomer's GUID: that newcomer, at whatever place.
  *   2. Tables lead it to a newcomer's slot, and guid2lid has it for no other GUID: that
  *      newcomer.
- *   3. A newcomer reports it, and guid2lid has it for no other GUID: that newcomer. (This
- *      holds even if tables lead it to a slot that is empty now: the newcomer has moved
- *      from there.)
+ *   3. A newcomer reports it, guid2lid has it for no other GUID, and it is not beyond all
+ *      tables: that newcomer. (This holds even if tables lead it to a slot that is empty
+ *      now: the newcomer has moved from there.)
  *   4. Tables lead it to an empty slot: that slot, for its next port, which is likely the
  *      one that left. So installed entries can stay.
  *
- * A newcomer that gets none by these rules keeps the planned LID. If there is evidence
- * that this is another port's, it gets one from the list below, and keeps the planned LID
- * only if there is evidence of all others, too.
+ * A newcomer that gets none by these rules keeps the planned LID, unless there is
+ * evidence that this is another port's: then it gets one of the first four below and, if
+ * there is none, keeps the planned one all the same.
  *
- * A place that loses its LID by these rules gets the first of these that is free:
+ * A place that loses its LID by these rules gets the first of these that exists. Of the
+ * first four there is no evidence that they are another port's:
  *
  *   - the former LID of the place that took it: the two places exchange LIDs;
  *   - one of its plane's runs;
  *   - one of a new run;
  *   - any other;
- *   - one of which there is evidence, the weakest first.
+ *   - one that is another port's by the weakest evidence.
  *
  * If the place of a settled LID later gets another LID for a new port, the former LID
  * counts as somebody's (enum strength).

@@ -32,20 +32,22 @@
  * meet on its links, and on those down to it.
  *
  * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
- * cut off somewhere. A switch numbers its up ports from 0; of `count` up ports the entry
- * takes the one with the number key mod count. `index` is the switch's among those of its
- * level and component.
+ * cut off somewhere. Up ports are numbered from 0, those to one switch above side by side
+ * (route_up). The entry takes port number key mod count, where `count` is the number of
+ * up ports. `index` is the switch's among those of its level and component.
  *
  *   at level 1, key = index x step + part. Successive LIDs of a plane get the same port,
  *   so that the failure of an up port changes few blocks. The next port begins when
- *     - this port has its share of flows (find_room of foreign.c: an even share plus 7%,
- *       or plus one flow if that is more; a flow is a leaf that sends to a slot),
+ *     - this port has its share of flows (a flow is a leaf that sends to a slot),
  *     - or a block ends,
  *     - or a pod ends, in trees where each pod has ports of its own.
- *   `part` counts these ports; each plane's count begins a fixed number of ports after
- *   that of the plane before. `step` moves the ports from switch to switch. foreign.c
- *   sets both, and has the exceptions: LIDs in short runs or in blocks of aggregation
- *   nodes alone, and slots with one flow more.
+ *   After the failure of a component, no port has more flows than an even share and 7%,
+ *   or one flow more if that is more; the share is smaller where that takes no more
+ *   ports. `part` counts these ports; each plane's count begins a fixed number of ports
+ *   after that of the plane before. `step` moves the ports from switch to switch.
+ *   foreign.c sets share, part and step, and has the exceptions: LIDs in short runs, and
+ *   slots with one flow more. (LIDs in blocks of aggregation nodes alone are foreign at
+ *   every switch: index.c.)
  *
  *   above, key = index + rank: equally many for each port.
  *
@@ -53,17 +55,19 @@
  * mirror image of its path up: the link that its own subtree would use for it. A switch
  * beside that path leads to the path's switch one level lower, if it has a link to it. So
  * the plane's own link carries all traffic to the leaf that comes from other pods.
- * Foreign destinations fill the links to a pod one after the other.
+ * Foreign destinations fill the links from level 2 to a pod one after the other; above,
+ * their key is index + rank + a number for each plane.
  *
- * Moved entries: a port down if one leads there, else up. The candidates are the ports
- * that lead there in the whole tree, except the preferred port and those to neighbours
- * without any link to this switch now. The entry takes the candidate with index key mod
- * count. At a leaf the key is the destination's index less the leaf's. Above, a native
- * one's is its rank, divided as for the digit, plus the switch's index; a foreign one's
- * is the key of its preferred port, up or down. So moved entries spread evenly over the
- * ports of every switch, and those of one destination over the planes. If that port does
- * not lead there now, it is removed, and the next choice uses key / count. So an entry
- * that has moved seldom moves again at other failures.
+ * Moved entries: a port down if one leads there, else up. The candidates, in the order of
+ * their port numbers, are the ports that lead there in the whole tree, except the
+ * preferred port and those to neighbours without any link to this switch now. The entry
+ * takes the candidate with index key mod count. At a leaf the key is the destination's
+ * index less the leaf's. Above, a native one's is its rank, divided as for the digit,
+ * plus the switch's index; a foreign one's is the key of its preferred port, up or down.
+ * So moved entries spread evenly over the ports of every switch, and those of one
+ * destination over the planes. If that port does not lead there now, it is removed, and
+ * the next choice uses key / count. So an entry that has moved seldom moves again at
+ * other failures.
  *
  * The leaf's index is subtracted for the sake of shift permutations, where all leaves
  * send equally far: so the moved flows of all leaves take one plane. Each of them shares

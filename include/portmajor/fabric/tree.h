@@ -2,12 +2,13 @@
 /*
  * The fat tree in a fabric: levels, the direction of every port, subtrees and planes.
  *
- * A leaf is a switch with hosts. Leaves are mostly level 0, and the level of another
+ * A leaf is a switch with hosts or, where levels count from roots, any switch at the leaf
+ * level or below. Leaves are mostly level 0, and the level of another
  * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts next
  * to leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
  * yet, and single links that skip a level do not count. Where these levels leave
  * connected hosts without a path, levels count from the roots. Then leaves may have edge
- * switches below them, which count as leaves too but have no planes of their own. Service
+ * switches below them, which are leaves, too, but have no planes of their own. Service
  * ports (fabric.h) make no leaf. Roots named by the operator override all that. See
  * src/fabric/levels.c.
  *

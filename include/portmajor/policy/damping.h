@@ -7,8 +7,8 @@
  * it has been up for hold_ms without a break. When it goes down again, on hold or less
  * than window_ms after a hold, the hold doubles, up to hold_max_ms. By default the limit
  * is 3, the window 60 s, and holds are 60 to 3600 s. The history ends a window after a
- * hold. It also ends when a link on hold has been down for hold_max_ms and a window, as
- * the link may have been replaced.
+ * hold or, without one, after the last time down. It also ends when a link on hold has
+ * been down for hold_max_ms and a window, as the link may have been replaced.
  *
  *     limit 3       1   2   3   4              5
  *     up         ----. .-. .-. .-. .========-----. .================---------
@@ -16,7 +16,7 @@
  *                                  | hold  |       | twice the hold| window
  *                        (= is up and kept out)
  *
- * A hold never costs a path, see pm_damping_hold.
+ * A hold never cuts off a pair of hosts, see pm_damping_hold.
  *
  * A link is identified by its two ends, so a plan may grow meanwhile. Only links that
  * went down lately take memory. Times are of a monotonic clock, in ms.

@@ -3,7 +3,7 @@
  * Drained links and switches: an operator excludes them from hosts' paths before
  * service.
  *
- * Like a hold (damping.h), a drain never costs a path: see pm_drains_apply.
+ * Like a hold (damping.h), a drain never cuts off a pair of hosts: see pm_drains_apply.
  */
 #ifndef PORTMAJOR_DRAIN_H
 #define PORTMAJOR_DRAIN_H

@@ -10,10 +10,10 @@
  *                     '--------'    '-----'
  *         we route    |the next engine     | hold        | we route
  *
- * The second peak is shorter than the hold.
+ * The short peak in the middle is shorter than the hold, so the next engine goes on.
  *
  * It fails over when less than half of the connected pairs are reachable (reachable.h:
- * end ports at different switches, connected over any path, reachable by going up and
+ * hosts at different switches, connected over any path, reachable by going up and
  * then down), and fails back when three quarters have been for a hold without a break.
  * Each failover doubles the hold, up to the longest. Once portmajor has routed for the
  * longest hold's time, the next hold is the first again. So failovers are bounded: with

@@ -3,11 +3,12 @@
  * The order of LFT blocks after a failure. Two constraints come first, so that nothing
  * loops meanwhile:
  *
- *   turns     where a switch's entry turns from down to up, each switch that may still
- *             send down to that switch gets its block earlier. So no packet goes down and
- *             then up that did not before: there is neither a loop nor a credit loop
- *   detours   where a LID has detours, which may lead in any direction, the next switch
- *             with a changed entry on its packets' path gets its block earlier
+ *   turns     where a switch's entry for a LID turns from down to up, that switch waits
+ *             for every switch above that may still send this LID down to it. So no
+ *             packet goes down and then up that did not before: there is neither a loop
+ *             nor a credit loop. An unknown entry may have led down
+ *   detours   lead in any direction. So where a LID has one, a switch waits for the next
+ *             switch with a changed entry on the new path
  *
  * Otherwise the blocks that most paths between hosts need go first, and those that none
  * needs last. Hosts are all end ports but aggregation nodes, so service hosts and the

@@ -5,8 +5,8 @@
  * (lft), so its next routing run has nothing to send. The repairer (repairer.h) runs it.
  * A repair ends within a bounded time. A link in INIT carries no packet: it is down.
  *
- *     trap, then 4 ms without another one
- *     up to 8 rounds, while traps come or blocks are left without an answer:
+ *     trap of a switch of the plan that no return explains, then 4 ms without another one
+ *     up to 8 rounds, while traps interrupt them or answers are missing:
  *         locate the failure (portmajor/policy/locate.h)
  *         tables for the links in use (view.h)
  *         blocks in order, or in steps (portmajor/route/order.h, steps.h)
