@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Tests on a simulated fabric: tests/integration/test_X.py, a ctest entry each, labelled
-# `integration`; those of portmajor-lab and portmajor-vlan also `lab` and `vlan`. Those that
-# take minutes of CPU time are also labelled `slow`; scripts/test runs these only with
-# --all.
+# `integration`; those of portmajor-lab and portmajor-vlan also `lab` and `vlan`. Those in which
+# disks, wires, switches or allocations fail, and those that compile, are also labelled `ci`,
+# those that take minutes of CPU time `slow`: scripts/test runs these with --ci, or --all.
 # Counts opensm's MADs; the integration tests preload it.
 add_library(madcount MODULE tests/integration/madcount.c)
 target_link_libraries(madcount PRIVATE ${CMAKE_DL_LIBS})
@@ -36,14 +36,14 @@ if(PORTMAJOR_SANITIZE MATCHES "address")
 	list(APPEND lab_environment PORTMAJOR_PRELOAD=${asan})
 endif()
 
-# add_lab_test(NAME [slow] [lab] [vlan] [COST SECONDS] [PROCESSORS N] [PARTS N]): tests with
+# add_lab_test(NAME [slow] [ci] [lab] [vlan] [COST SECONDS] [PROCESSORS N] [PARTS N]): tests with
 # the highest COST start first; PROCESSORS is for tests that compute while others wait; with
 # PARTS the test has as many entries, each with some of the file's tests (see labtest.main),
 # which run side by side.
 function(add_lab_test name)
-	cmake_parse_arguments(ARG "slow;lab;vlan" "COST;PROCESSORS;PARTS" "" ${ARGN})
+	cmake_parse_arguments(ARG "slow;ci;lab;vlan" "COST;PROCESSORS;PARTS" "" ${ARGN})
 	set(labels integration)
-	foreach(label slow lab vlan)
+	foreach(label slow ci lab vlan)
 		if(ARG_${label})
 			list(APPEND labels ${label})
 		endif()
@@ -78,15 +78,15 @@ endforeach()
 add_lab_test(lid_history COST 150)
 add_lab_test(lldp vlan)
 add_lab_test(paper_vlan lab vlan)
-add_lab_test(allocfault COST 60)
-add_lab_test(bad_switch PARTS 4 COST 90)
+add_lab_test(allocfault ci COST 60)
+add_lab_test(bad_switch ci PARTS 4 COST 90)
 add_lab_test(balance COST 40)
 add_lab_test(benchmark COST 40)
 add_lab_test(check COST 60)
 add_lab_test(check_now COST 60)
 add_lab_test(dead_switches COST 60)
 add_lab_test(control PARTS 4 COST 60)
-add_lab_test(diskfault PARTS 4 COST 120)
+add_lab_test(diskfault ci PARTS 4 COST 120)
 add_lab_test(drain PARTS 2 COST 130)
 add_lab_test(ethernet vlan COST 15)
 add_lab_test(event_log COST 20)
@@ -119,8 +119,8 @@ add_lab_test(odd_fabrics PARTS 3 COST 60)
 add_lab_test(odd_trees slow COST 20)
 add_lab_test(rebalance COST 15)
 add_lab_test(recabled COST 60)
-add_lab_test(moments PARTS 4 COST 80)
-add_lab_test(odd_answers PARTS 3 COST 60)
+add_lab_test(moments ci PARTS 4 COST 80)
+add_lab_test(odd_answers ci PARTS 3 COST 60)
 add_lab_test(orders COST 60)
 add_lab_test(outside_names COST 40)
 add_lab_test(other_fabrics COST 90)
@@ -134,7 +134,7 @@ add_lab_test(large_report slow COST 40)
 add_lab_test(real_fabrics PARTS 2 COST 40)
 add_lab_test(record_sets lab COST 30)
 add_lab_test(repair PARTS 2 COST 80)
-add_lab_test(repair_faults PARTS 4 COST 120)
+add_lab_test(repair_faults ci PARTS 4 COST 120)
 add_lab_test(restoring PARTS 2 COST 30)
 add_lab_test(report COST 90)
 add_lab_test(return_prediction COST 40)
@@ -154,7 +154,7 @@ add_lab_test(vlan vlan PARTS 2 COST 40)
 add_lab_test(vlan_service vlan slow COST 60)
 add_lab_test(vlan_speed vlan slow COST 70)
 add_lab_test(wire COST 50)
-add_lab_test(wire_faults COST 150)
+add_lab_test(wire_faults ci COST 150)
 add_lab_test(wire_truth COST 25)
 # These measure rates and times, so they run alone.
 set_tests_properties(integration.vlan_speed integration.quiet PROPERTIES RUN_SERIAL TRUE)
@@ -225,10 +225,10 @@ function(add_checked_plugin name sanitizer library)
 		OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
 	string(TOUPPER ${library} variable)
 	list(APPEND lab_environment PORTMAJOR_${variable}=${runtime})
-	add_lab_test(${name})
-	set_tests_properties(${name}.build PROPERTIES FIXTURES_SETUP ${name})
+	add_lab_test(${name} ci)
+	set_tests_properties(${name}.build PROPERTIES FIXTURES_SETUP ${name} LABELS "integration;ci"
+		COST 160)
 	set_tests_properties(integration.${name} PROPERTIES FIXTURES_REQUIRED ${name})
-	set_tests_properties(${name}.build integration.${name} PROPERTIES LABELS "integration;ci")
 endfunction()
 
 if(NOT PORTMAJOR_SANITIZE)
