@@ -49,15 +49,14 @@ unsigned int pm_edit_distance(const char *a, const char *b)
 	return rows[height % 3][width];
 }
 
-void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped,
-		      const char *topology)
+void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped, const char *known)
 {
-	unsigned int distance = pm_edit_distance(mistyped, topology);
+	unsigned int distance = pm_edit_distance(mistyped, known);
 
-	if (distance > (strlen(topology) + 2) / 3 ||
+	if (distance > (strlen(known) + 2) / 3 ||
 	    (nearest->word && distance >= nearest->distance))
 		return;
-	*nearest = (struct pm_nearest){topology, distance};
+	*nearest = (struct pm_nearest){known, distance};
 }
 
 const char *pm_nearest_hint(const struct pm_nearest *nearest, char hint[PM_NEAREST_HINT])

@@ -7,10 +7,10 @@
  * 1. Leaves first: every switch with hosts is a leaf, except small ones. A small one has
  *    two or more links to leaves, and at most half as many hosts as these leaves have on
  *    average, where a leaf counts once for each link. All small ones are dropped at once,
- *    and the rest is judged again, until none is small. If a small one stayed a leaf, all
- *    its links would be side links, which no path uses. Where neighbours have equal
- *    shares (a ring, a torus), all of them stay leaves, the links between them are side
- *    links, and no tree is found. Levels count from the leaves upward. If all links of a
+ *    and the rest is judged again, until none is small. As leaves, small ones would have
+ *    side links to leaves, which no path uses. Where neighbours have equal shares (a
+ *    ring, a torus), all of them stay leaves, the links between them are side links, and
+ *    no tree is found. Levels count from the leaves upward. If all links of a
  *    switch above the first level go down to one subtree, it connects nothing that is not
  *    connected below. It is probably a leaf without hosts yet, and goes two levels down.
  * 2. Large leaves first: the same, but only large switches are leaves. For each host,
@@ -19,17 +19,19 @@
  *    whole fabric shows that it is no leaf.
  * 3. Roots first: a switch is a root if none of its neighbours is farther from its
  *    nearest host, as in a director with hosts at its line boards and at edge switches
- *    below these. Of the levels below the highest, the one with the most hosts is the
- *    leaf level; every switch there or below is a leaf.
+ *    below these.
  * 4. The same with the distance from the nearest large leaf.
  * 5. The centre: where the graph of switches has no cycle (two switches with links
  *    between them, a chain, a star), any root will do; the graph's centre is taken.
+ *
+ * With roots, the level below the highest with the most hosts is the leaf level; switches
+ * there or below are leaves.
  *
  * A new plan tries further ways where none of these joins all end ports; the roots that
  * it then chooses (PM_ROOT_GUESSED) count as if they were named.
  *
  * Hosts here are all end ports except service ports, or service ports if there are no
- * others. With methods 1 and 2, hosts above the leaves do not count here if they are at
+ * others. Methods 1 and 2 need not connect the hosts above their leaves if these are at
  * most a quarter of all.
  */
 #include "tree_parts.h"

@@ -4,12 +4,13 @@
  * planes and ranks (drawing in plan.h).
  *
  * On a new leaf with n planes the compute ports take the planes in port order, in full
- * rounds: the i-th of them, from 0, takes the leaf's plane number i mod n. The other
- * slots follow in this order: compute ports that fill no whole round, or come to a leaf
- * in use; I/O ports; service ports; empty slots, which count as compute. Each takes the
- * plane with the fewest slots of its kind on the leaf; of equal ones, that with the
- * fewest in the fabric. But aggregation nodes at the leaves of one pod share a plane, if
- * their leaf has it.
+ * rounds: the i-th of them, from 0, takes the leaf's plane number i mod n (with LMC,
+ * thin_choice leaves fewer planes). The other slots follow in this order: compute ports
+ * that fill no whole round, or come to a leaf in use; I/O ports; service ports;
+ * aggregation nodes; empty slots, which count as compute. Each takes the plane with the
+ * fewest slots of its kind on the leaf; of equal ones, that with the fewest in the
+ * fabric. But aggregation nodes at the leaves of one pod share a plane, if their leaf has
+ * it.
  *
  * A switch's own LID takes the plane, of those that lead to it, with the fewest switches
  * (with LMC, leaves' LIDs: assign_leaf_late). Ranks count the slots of a plane in subtree

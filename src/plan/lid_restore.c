@@ -6,11 +6,11 @@
  *   place keeps it; from then on only the plan counts for this LID, even when the port
  *   has left.
  * Newcomer: a present port without its planned LID.
- * Evidence that a LID is another port's: guid2lid has it for another GUID, or tables lead
- *   it to another slot or, last, to some port.
+ * Evidence (best first) that a LID is another port's: guid2lid has it for another GUID;
+ *   tables lead it to another slot; to some port.
  *
  * A LID that is not settled goes by the first of these rules that applies. A place whose
- * own planned LID is settled takes no part (in rule 1, only if a plan file settled it):
+ * planned LID is settled takes part in rule 1 alone, in none if a plan file settled it:
  *
  *   1. guid2lid has it for a newcomer's GUID: that newcomer, at whatever place.
  *   2. Tables lead it to a newcomer's slot, and guid2lid has it for no other GUID: that
@@ -25,8 +25,8 @@
  * evidence that this is another port's: then it gets one of the first four below and, if
  * there is none, keeps the planned one all the same.
  *
- * A place that loses its LID by these rules gets the first of these that exists. Of the
- * first four there is no evidence that they are another port's:
+ * A place that loses its LID by these rules gets the first of these that exists. None of
+ * the first four is another port's by any evidence:
  *
  *   - the former LID of the place that took it: the two places exchange LIDs;
  *   - one of its plane's runs;

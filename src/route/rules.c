@@ -31,8 +31,8 @@
  * (index.c). One first-level switch sends all these planes up, and equal ranks would
  * meet on its links, and on those down to it.
  *
- * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
- * cut off somewhere. Up ports are numbered from 0, those to one switch above side by side
+ * Foreign destinations (their planes run elsewhere) get traffic mainly if their own plane
+ * cannot be used. Up ports are numbered from 0, those to one switch above side by side
  * (route_up). The entry takes port number key mod count, where `count` is the number of
  * up ports. `index` is the switch's among those of its level and component.
  *
@@ -41,9 +41,9 @@
  *     - this port has its share of flows (a flow is a leaf that sends to a slot),
  *     - or a block ends,
  *     - or a pod ends, in trees where each pod has ports of its own.
- *   After the failure of a component, no port has more flows than an even share and 7%,
- *   or one flow more if that is more; the share is smaller where that takes no more
- *   ports. `part` counts these ports; each plane's count begins a fixed number of ports
+ *   Shares fill a port of an even tree, after a component's failure, to the mean plus 7%,
+ *   or plus one flow if that is more. They are smaller if that takes no more ports.
+ *   `part` counts these ports; each plane's count begins a fixed number of ports
  *   after that of the plane before. `step` moves the ports from switch to switch.
  *   foreign.c sets share, part and step, and has the exceptions: LIDs in short runs, and
  *   slots with one flow more. (LIDs in blocks of aggregation nodes alone are foreign at

@@ -21,7 +21,7 @@ unsigned int pm_edit_distance(const char *a, const char *b);
  * letters differ. The word is borrowed.
  */
 void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped,
-		      const char *topology);
+		      const char *known);
 
 /* Room for pm_nearest_hint. */
 #define PM_NEAREST_HINT 96

@@ -6,7 +6,7 @@
  * A repair ends within a bounded time. A link in INIT carries no packet: it is down.
  *
  *     trap of a switch of the plan that no return explains, then 4 ms without another one
- *     up to 8 rounds, while traps interrupt them or answers are missing:
+ *     up to 8 rounds, while traps come or blocks stay unanswered:
  *         locate the failure (portmajor/policy/locate.h)
  *         tables for the links in use (view.h)
  *         blocks in order, or in steps (portmajor/route/order.h, steps.h)
