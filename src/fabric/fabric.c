@@ -368,6 +368,7 @@ static void merge_links(const struct pm_fabric *from, struct pm_fabric *merged)
 			continue;
 		if (from->ports[i].host && !merged->ports[a].host) {
 			merged->ports[a].host = from->ports[i].host;
+			merged->ports[a].named = from->ports[i].named;
 			continue;
 		}
 		if (from->ports[i].host || peer == PM_NONE || peer < i || peer >= num)

@@ -146,12 +146,13 @@ static bool has_port(const struct pm_guids *guids, const struct pm_fabric *fabri
 	       has(guids, fabric->nodes[fabric->ports[port].node].guid);
 }
 
-/* The first rule of roles.h that applies. */
+/* The first rule of roles.h that applies; *named: it is the operator's. */
 static enum pm_host role_of(const struct pm_roles *roles, const struct pm_fabric *fabric,
-			    uint32_t port)
+			    uint32_t port, uint8_t *named)
 {
 	uint32_t node = fabric->ports[port].node;
 
+	*named = 1;
 	for (uint32_t i = 0; i < roles->rules.count; i++)
 		if (rule_matches(&roles->rules.list[i], fabric, port))
 			return (enum pm_host)roles->rules.list[i].host;
@@ -159,6 +160,7 @@ static enum pm_host role_of(const struct pm_roles *roles, const struct pm_fabric
 		return PM_IO;
 	if (has_port(&roles->compute, fabric, port))
 		return PM_COMPUTE;
+	*named = 0;
 	if (pm_is_aggregation_node(fabric, node))
 		return PM_AGGREGATION;
 	if (fabric->nodes[node].type == PM_ROUTER)
@@ -175,7 +177,8 @@ void pm_roles_apply(const struct pm_roles *roles, struct pm_fabric *fabric)
 
 		if (port->node < fabric->num_switches && port->host &&
 		    port->peer != PM_NONE)
-			port->host = (uint8_t)role_of(roles, fabric, port->peer);
+			port->host =
+				(uint8_t)role_of(roles, fabric, port->peer, &port->named);
 	}
 }
 

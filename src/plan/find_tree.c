@@ -7,6 +7,8 @@
  * 1. End ports beyond the cut become service ports: at switches that reach all, while
  *    others do not. Such switches are tops that were taken for leaves.
  * 2. Where levels count from roots, end ports above most leaves become service ports.
+ *    Here and in 1 this includes ports of which the operator named the role, as there
+ *    might be no tree otherwise.
  * 3. The same, with the switches in the middle as roots: each nearer to the farthest, or
  *    on average to all, end ports than its neighbours.
  * 4. The tops of the tree found so far are roots, except those above switches that lack
@@ -71,7 +73,10 @@ static bool is_host(uint8_t host)
 
 /* ---- Judging a tree ---- */
 
-/* Makes service ports of hosts above the leaves; returns whether there were any. */
+/*
+ * Makes service ports of hosts above the leaves, but of those that the operator named;
+ * returns whether there were any.
+ */
 static bool mark_service_ports(struct pm_plan *plan)
 {
 	const struct pm_tree *tree = &plan->tree;
@@ -83,7 +88,8 @@ static bool mark_service_ports(struct pm_plan *plan)
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		struct pm_port *port = &plan->topology->ports[i];
 
-		if (port->host != PM_COMPUTE || pm_tree_is_leaf(tree, port->node) ||
+		if (port->host != PM_COMPUTE || port->named ||
+		    pm_tree_is_leaf(tree, port->node) ||
 		    tree->level[port->node] == PM_NO_LEVEL)
 			continue;
 		port->host = PM_SERVICE;

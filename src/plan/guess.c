@@ -76,15 +76,19 @@ static void describe_nodes(const struct pm_fabric *now, struct line *line)
 	}
 }
 
-/* Whether a port is a service port only because of its place. */
+/*
+ * Whether a port is a service port only because of its place; *named: though the operator
+ * named another role.
+ */
 static bool is_by_place(const struct pm_plan *plan, const struct pm_fabric *now,
-			uint32_t port)
+			uint32_t port, bool *named)
 {
 	uint32_t here;
 
 	if (plan->topology->ports[port].host != PM_SERVICE)
 		return false;
 	here = pm_fabric_same_port(plan->topology, port, now);
+	*named = here != PM_NONE && now->ports[here].named;
 	return here != PM_NONE && now->ports[here].host == PM_COMPUTE;
 }
 
@@ -92,24 +96,29 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 			    struct line *line)
 {
 	const struct pm_fabric *topology = plan->topology;
-	uint32_t count = 0, named = 0;
+	uint32_t count = 0, unnamed = 0, shown = 0;
+	bool named;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		count += is_by_place(plan, now, i);
+		if (is_by_place(plan, now, i, &named)) {
+			count++;
+			unnamed += !named;
+		}
 	if (!count)
 		return;
 	begin_part(line);
 	append(line, "%u %s (", count,
 	       count > 1 ? "end ports above the leaves are service ports"
 			 : "end port above the leaves is a service port");
-	for (uint32_t i = 0; i < topology->num_ports && named < NAMED; i++)
-		if (is_by_place(plan, now, i))
-			append(line, "%s%s[%u]", named++ ? ", " : "",
+	for (uint32_t i = 0; i < topology->num_ports && shown < NAMED; i++)
+		if (is_by_place(plan, now, i, &named))
+			append(line, "%s%s[%u]", shown++ ? ", " : "",
 			       pm_fabric_label(topology, topology->ports[i].node),
 			       topology->ports[i].num);
-	append(line,
-	       "%s), `role compute` in portmajor.conf or cn_guid_file says otherwise",
-	       count > NAMED ? ", .." : "");
+	append(line, "%s)%s", count > NAMED ? ", .." : "",
+	       unnamed ? ", `role compute` in portmajor.conf or cn_guid_file says "
+			 "otherwise"
+		       : "");
 }
 
 static void describe_roots(const struct pm_plan *plan, struct line *line)

@@ -21,7 +21,11 @@ static const struct row rows[] = {
 	{"one by its place", TWO_LEVEL "s0:3=g", NULL, NULL,
 	 "roles guessed: 1 end port above the leaves is a service port (s0[3]), `role "
 	 "compute` in portmajor.conf or cn_guid_file says otherwise"},
-	{"one that was said", TWO_LEVEL "s0:3=g", NULL, "service name g", ""},
+	{"one that was named", TWO_LEVEL "s0:3=g", NULL, "service name g", ""},
+	{"one that is to stay", TWO_LEVEL "s0:3=g", NULL, "compute name g", ""},
+	{"one of two", TWO_LEVEL "s0:3=g s1:3=h", NULL, "compute name g",
+	 "roles guessed: 1 end port above the leaves is a service port (s1[3]), `role "
+	 "compute` in portmajor.conf or cn_guid_file says otherwise"},
 	{"both", TWO_LEVEL "s0:3=g s1:3=h s1:4=i", "h", NULL,
 	 "roles guessed: 1 aggregation node; 2 end ports above the leaves are service "
 	 "ports (s0[3], s1[4]), `role compute` in portmajor.conf or cn_guid_file says "
@@ -50,6 +54,12 @@ static void set_router(struct pm_fabric *fabric)
 		fabric->nodes[node].type = PM_ROUTER;
 }
 
+static void add_rule(struct pm_roles *roles, const char *rule)
+{
+	assert_null(pm_role_rules_add(&roles->rules,
+				      (struct pm_text){rule, rule + strlen(rule)}));
+}
+
 static void test_texts(void **state)
 {
 	struct pm_plan_config config = {.order = PM_GROUPED};
@@ -61,10 +71,7 @@ static void test_texts(void **state)
 		struct pm_plan *plan = NULL;
 
 		if (row->rule)
-			assert_null(pm_role_rules_add(
-				&roles.rules,
-				(struct pm_text){row->rule,
-						 row->rule + strlen(row->rule)}));
+			add_rule(&roles, row->rule);
 		set_device(fabric, row->aggregation);
 		set_router(fabric);
 		pm_roles_apply(&roles, fabric);
@@ -106,6 +113,32 @@ static void test_roles_stay(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* A compute node above the leaves, by the operator's line, is none of them. */
+static void test_named_stay(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");
+	struct pm_fabric *more = recipe_draw(TWO_LEVEL "s0:3=g s1:3=h");
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_roles roles = {.rules = {.count = 0}};
+	struct pm_plan *plan = NULL, *grown = NULL;
+	uint32_t port = world_port(fabric, "s0", 3);
+
+	add_rule(&roles, "compute name g");
+	pm_roles_apply(&roles, fabric);
+	pm_roles_apply(&roles, more);
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	assert_int_equal(plan->topology->ports[port].host, PM_COMPUTE);
+	assert_int_equal(pm_plan_grow(plan, more, &grown, NULL), 0);
+	assert_non_null(grown);
+	assert_int_equal(grown->topology->ports[port].host, PM_COMPUTE);
+	assert_int_equal(grown->topology->ports[world_port(more, "s1", 3)].host,
+			 PM_SERVICE);
+	pm_plan_free(grown);
+	pm_plan_free(plan);
+	pm_fabric_free(more);
+	pm_fabric_free(fabric);
+}
+
 /* Switches of one name are distinguished. */
 static void test_same_names(void **state)
 {
@@ -132,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_roles_stay),
+		cmocka_unit_test(test_named_stay),
 		cmocka_unit_test(test_same_names),
 	};
 

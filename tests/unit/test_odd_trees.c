@@ -603,6 +603,15 @@ static void count_way(const struct world *world, struct counts *counts)
 		counts->plain++;
 }
 
+/* Some of the hosts in odd places are compute nodes, as the operator says. */
+static void name_odd(struct pm_roles *roles)
+{
+	static const char rule[] = "compute name odd*[0-4]";
+
+	EXPECT(!pm_role_rules_add(&roles->rules,
+				  (struct pm_text){rule, rule + strlen(rule)}));
+}
+
 static void try_one(struct counts *counts)
 {
 	const struct pm_plan_config config = {.order = PM_GROUPED};
@@ -616,6 +625,8 @@ static void try_one(struct counts *counts)
 
 	draw(&recipe, &random);
 	fabric = recipe_build(&recipe, NULL);
+	if (random_chance(&random, 30))
+		name_odd(&roles);
 	pm_roles_apply(&roles, fabric);
 	rc = pm_plan_make(fabric, &config, &plan, NULL);
 	if (rc) {

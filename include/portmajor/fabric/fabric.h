@@ -81,6 +81,7 @@ struct pm_port {
 			  skeleton also of a former one */
 	uint8_t link;  /* width and speed of the link as this end reports them, a code of
 			  link.h; 0: unknown */
+	uint8_t named; /* 1: the operator named the end port's role (roles.h) */
 };
 
 struct pm_fabric {

@@ -10,8 +10,8 @@
  * 	cn_guid_file, if there is one: whatever is not in it is I/O
  * 	else it is a compute node's
  *
- * A plan turns compute ports at a switch above the leaves into service ports
- * (src/plan/find_tree.c).
+ * A plan turns compute ports at a switch above the leaves into service ports, unless they
+ * are by the first two (src/plan/find_tree.c).
  */
 #ifndef PORTMAJOR_ROLES_H
 #define PORTMAJOR_ROLES_H
