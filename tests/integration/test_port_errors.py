@@ -68,7 +68,10 @@ class PortErrors(test_missing.MissingCase):
                       self.run_it("status").stdout)
         self.assertEqual(test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))[
             "portmajor_ports_with_errors"], 3)
-        self.assertRegex(self.run_it("events").stdout, rf"(?m) warning errors +.*{re.escape(link)}")
+        # Events are written after the state.
+        simlab.poll_until(
+            lambda: re.search(rf"(?m) warning errors +.*{re.escape(link)}",
+                              self.run_it("events").stdout), LATE_S, "the event")
         sent = self.lab.osm.counters() - before
         self.assertEqual(sent["lft_sets"], 0)
 

@@ -11,6 +11,7 @@ import subprocess
 import unittest
 
 import labtest
+import netns
 import pmlab
 import simlab
 
@@ -23,7 +24,7 @@ LATE_S = 30
 
 CONF = """
 ClusterName=lab
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
@@ -49,7 +50,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,sched_min_interval=0
 TopologyPlugin=topology/tree
 NodeName=DEFAULT CPUs=2 RealMemory=1000
-NodeName=h0-1 NodeHostname={host} NodeAddr=127.0.0.1
+NodeName=h0-1 NodeHostname={host} NodeAddr={address}
 {others}
 PartitionName=one Nodes=h0-1 Default=YES State=UP
 """
@@ -252,6 +253,22 @@ class Topology(labtest.Folders):
             self.assertEqual(found, self.topology(net))
 
 
+def find_host():
+    """This host's short name and its address. With NoInAddrAny Slurm's daemons listen at the
+    address of the hostname alone, which root makes one of the loopback: Debian's installer gives it
+    127.0.1.1, a container an address of its network, and some machines none."""
+    if os.geteuid() == 0:
+        netns.rename_host("localhost")
+    name = socket.gethostname()
+    try:
+        address = socket.gethostbyname(name)
+    except OSError:
+        address = ""
+    if not address.startswith("127."):
+        raise unittest.SkipTest("the hostname is no address of the loopback")
+    return name.partition(".")[0], address
+
+
 @unittest.skipUnless(all(map(shutil.which, TOOLS)), "no Slurm here")
 class Slurm(labtest.Folders):
     def start(self, *argv):
@@ -270,21 +287,21 @@ class Slurm(labtest.Folders):
         return done.stdout
 
     def configure(self):
-        host = socket.gethostname().partition(".")[0]
+        host, address = find_host()
         net = pmlab.generate(self.folder / "director.net", "director", 36)
         self.hosts = simlab.Netlist(net).hosts
         with socket.socket() as one, socket.socket() as other:
             for each in (one, other):
-                each.bind(("127.0.0.1", 0))
+                each.bind((address, 0))
             ports = one.getsockname()[1], other.getsockname()[1]
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         (self.folder / "slurm.conf").write_text(CONF.format(
-            host=host, user=pwd.getpwuid(os.getuid()).pw_name, folder=self.folder, ctld=ports[0],
+            host=host, address=address, user=pwd.getpwuid(os.getuid()).pw_name, folder=self.folder, ctld=ports[0],
             port=ports[1], others="\n".join(
                 # A port of their own, without a server: a daemon that is asked for other nodes'
                 # state while it starts a task takes the task's script for a stray one.
-                f"NodeName={name} NodeAddr=127.0.0.1 Port=9 State=DOWN"
+                f"NodeName={name} NodeAddr={address} Port=9 State=DOWN"
                 for name in self.hosts if name != "h0-1")),
             encoding="ascii")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n", encoding="ascii")
