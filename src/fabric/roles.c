@@ -97,9 +97,9 @@ const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text)
 	if (rules->count == PM_ROLE_RULES)
 		return "more rules than there may be";
 	if (!take_choice(&text, kinds, PM_HOST_KINDS, &rule.host))
-		return "not compute, io, service or aggregation first";
+		return "the first word must be compute, io, service or aggregation";
 	if (!take_choice(&text, matches, PM_MATCH_NAME + 1, &rule.match))
-		return "not guid, device or name second";
+		return "the second word must be guid, device or name";
 	if (rule.match == PM_MATCH_NAME) {
 		if (!take_pattern(text, rule.pattern))
 			return "no name of at most 63 bytes";

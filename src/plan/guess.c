@@ -92,6 +92,20 @@ static bool is_by_place(const struct pm_plan *plan, const struct pm_fabric *now,
 	return here != PM_NONE && now->ports[here].host == PM_COMPUTE;
 }
 
+/* Appends "HOST at SWITCH[PORT]". */
+static void name_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
+			  uint32_t port, struct line *line)
+{
+	const struct pm_fabric *topology = plan->topology;
+	uint32_t here = pm_fabric_same_port(topology, port, now);
+	uint32_t host = here == PM_NONE ? PM_NONE : pm_fabric_peer_node(now, here);
+
+	if (host != PM_NONE)
+		append(line, "%s at ", pm_fabric_label(now, host));
+	append(line, "%s[%u]", pm_fabric_label(topology, topology->ports[port].node),
+	       topology->ports[port].num);
+}
+
 static void describe_places(const struct pm_plan *plan, const struct pm_fabric *now,
 			    struct line *line)
 {
@@ -111,10 +125,10 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	       count > 1 ? "end ports above the leaves are service ports"
 			 : "end port above the leaves is a service port");
 	for (uint32_t i = 0; i < topology->num_ports && shown < NAMED; i++)
-		if (is_by_place(plan, now, i, &named))
-			append(line, "%s%s[%u]", shown++ ? ", " : "",
-			       pm_fabric_label(topology, topology->ports[i].node),
-			       topology->ports[i].num);
+		if (is_by_place(plan, now, i, &named)) {
+			append(line, "%s", shown++ ? ", " : "");
+			name_end_port(plan, now, i, line);
+		}
 	append(line, "%s)%s", count > NAMED ? ", .." : "",
 	       unnamed ? ", `role compute` in portmajor.conf or cn_guid_file says "
 			 "otherwise"

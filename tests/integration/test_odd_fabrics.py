@@ -200,7 +200,7 @@ class EndNodesOnSpines(OddCase):
         """The log names the end ports at spines; no pair is apart because of them."""
         self.assertEqual(len(notes(self.lab.osm.log())), 1)
         self.assertRegex(notes(self.lab.osm.log())[0],
-                         r"4 end ports above the leaves are service ports \(spine0\[5\], ")
+                         r"4 end ports above the leaves are service ports \(\S+ at spine0\[5\], ")
 
 
 class SeveralPorts(OddCase):

@@ -19,16 +19,16 @@ static const struct row rows[] = {
 	{"an aggregation node", TWO_LEVEL "s0:3=g", "g", NULL,
 	 "roles guessed: 1 aggregation node"},
 	{"one by its place", TWO_LEVEL "s0:3=g", NULL, NULL,
-	 "roles guessed: 1 end port above the leaves is a service port (s0[3]), `role "
+	 "roles guessed: 1 end port above the leaves is a service port (g at s0[3]), `role "
 	 "compute` in portmajor.conf or cn_guid_file says otherwise"},
 	{"one that was named", TWO_LEVEL "s0:3=g", NULL, "service name g", ""},
 	{"one that is to stay", TWO_LEVEL "s0:3=g", NULL, "compute name g", ""},
 	{"one of two", TWO_LEVEL "s0:3=g s1:3=h", NULL, "compute name g",
-	 "roles guessed: 1 end port above the leaves is a service port (s1[3]), `role "
+	 "roles guessed: 1 end port above the leaves is a service port (h at s1[3]), `role "
 	 "compute` in portmajor.conf or cn_guid_file says otherwise"},
 	{"both", TWO_LEVEL "s0:3=g s1:3=h s1:4=i", "h", NULL,
 	 "roles guessed: 1 aggregation node; 2 end ports above the leaves are service "
-	 "ports (s0[3], s1[4]), `role compute` in portmajor.conf or cn_guid_file says "
+	 "ports (g at s0[3], i at s1[4]), `role compute` in portmajor.conf or cn_guid_file says "
 	 "otherwise"},
 	{"a router", TWO_LEVEL "s0:3=r", NULL, NULL, "roles guessed: 1 router"},
 	{"a router, and an aggregation node", TWO_LEVEL "s0:3=r s1:3=g", "g", NULL,
@@ -155,7 +155,7 @@ static void test_same_names(void **state)
 			 0);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 	assert_true(pm_guess_describe(plan, fabric, text, sizeof(text)));
-	assert_non_null(strstr(text, "(model (0x0000000000000def)[3]), "));
+	assert_non_null(strstr(text, "(g at model (0x0000000000000def)[3]), "));
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 }

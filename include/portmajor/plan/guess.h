@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#define PM_GUESS_TEXT 1024 /* enough for any text */
+#define PM_GUESS_TEXT 1536 /* enough for any text */
 
 /*
  * Writes one line without a newline, such as

@@ -105,7 +105,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	}
 	r->config.log_repair(r->config.context, phase, &done);
 	if (done.gave_up && !done.halted)
-		repairer_ask_sweep(r, done.gave_up, "");
+		repairer_ask_sweep(r, "a repair gave up", done.gave_up);
 	if (done.number && done.links_down)
 		repairer_begin_anew(r);
 	repairer_note_tables(r, note_rest(r, &done), done.number);
