@@ -59,6 +59,14 @@ class Settings(labtest.Folders):
         lost = self.lab.event("lose", CABLE)
         self.assertEqual((lost.repairs, lost.wire > 0), ([], True))
 
+    def test_role(self):
+        """A plan keeps its roles, and the log says so: no table changes."""
+        told = "role (when the plan grows or is made anew)\n"
+        before = self.lab.osm.counters()
+        log = self.change("flap_limit 0\nrole io name h1-*\n", READ + told)
+        self.assertIn("no change; LFT blocks sent 0,", log)
+        self.assertEqual((self.lab.osm.counters() - before)["lft_sets"], 0)
+
     def test_event_command(self):
         told, command = self.folder / "told", self.folder / "tell"
         command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >>{told}\n')

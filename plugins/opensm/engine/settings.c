@@ -81,16 +81,19 @@ void settings_take(struct plugin *plugin)
 {
 	char names[PM_CONFIG_KEYS];
 	struct pm_config now;
+	bool roles;
 
 	if (!operator_files_take_config(plugin->operator_files, &now, &plugin->misread) ||
 	    plugin->misread.text[0])
 		return;
 	if (plugin->unconfigured)
 		take_first(plugin, &now);
-	log_line(&plugin->osm->log, OSM_LOG_INFO, ": configuration read again: %s",
+	roles = !pm_role_rules_equal(&plugin->config.roles, &now.roles);
+	log_line(&plugin->osm->log, OSM_LOG_INFO, ": configuration read again: %s%s",
 		 pm_config_compare(&plugin->config, &now, PM_CONFIG_LIVE, names)
 			 ? names
-			 : "no key changes now");
+			 : "no key changes now",
+		 roles ? " (when the plan grows or is made anew)" : "");
 	if (pm_config_compare(&plugin->config, &now, PM_CONFIG_RESTART, names))
 		log_line(&plugin->osm->log, OSM_LOG_INFO,
 			 ": configuration: a restart of OpenSM will change %s", names);
