@@ -7,8 +7,8 @@
  * 1. End ports beyond the cut become service ports: at switches that reach all, while
  *    others do not. Such switches are tops that were taken for leaves.
  * 2. Where levels count from roots, end ports above most leaves become service ports.
- *    Here and in 1 this includes ports of which the operator named the role, as there
- *    might be no tree otherwise.
+ *    Here and in 1 this includes ports of which the operator named the role. If there is
+ *    no tree nevertheless, all is tried as if no role was named.
  * 3. The same, with the switches in the middle as roots: each nearer to the farthest, or
  *    on average to all, end ports than its neighbours.
  * 4. The tops of the tree found so far are roots, except those above switches that lack
@@ -491,35 +491,55 @@ static int try_ways(struct finder *f, const struct verdict *first, struct pm_err
 					     &f->plan->tree, err);
 }
 
-int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
+/* Finds a tree for the given roles; -ENOTSUP: there is none. */
+static int find_tree(struct finder *f, struct pm_error *err)
 {
-	struct finder f = {.plan = plan};
+	struct pm_plan *plan = f->plan;
 	struct verdict first;
 	int rc;
 
-	rc = begin(&f, err);
-	if (rc)
-		goto out;
 	clear_roots(plan->topology);
-	note_roles(&f, f.roles);
-	pm_reach_parts(plan->topology, NULL, f.part, f.room);
+	put_roles(f, f->roles);
 	rc = make_tree(plan, err);
 	if (rc)
-		goto out;
-	pm_reach_init(&plan->tree, &f.pool, &f.reach);
-	rc = pm_pool_check(&f.pool, err);
+		return rc;
+	pm_reach_init(&plan->tree, &f->pool, &f->reach);
+	rc = pm_pool_check(&f->pool, err);
 	if (!rc)
-		rc = judge_tree(&f, &first, err);
+		rc = judge_tree(f, &first, err);
 	if (rc)
-		goto out;
-	if (plan->tree.levels_by == PM_BY_NAMED_ROOTS) {
-		if (!first.enough)
-			rc = pm_reachable_refuse(&first.reachable, plan->topology,
-						 &plan->tree, err);
-	} else if (first.cut || !first.enough) {
-		rc = try_ways(&f, &first, err);
+		return rc;
+	if (plan->tree.levels_by != PM_BY_NAMED_ROOTS)
+		return first.cut || !first.enough ? try_ways(f, &first, err) : 0;
+	return first.enough ? 0
+			    : pm_reachable_refuse(&first.reachable, plan->topology,
+						  &plan->tree, err);
+}
+
+/* Has end ports' places decide, whatever the operator named; false: none was named. */
+static bool forget_named(struct pm_fabric *topology)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		any |= topology->ports[i].named;
+		topology->ports[i].named = 0;
 	}
-out:
+	return any;
+}
+
+int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
+{
+	struct finder f = {.plan = plan};
+	int rc = begin(&f, err);
+
+	if (!rc) {
+		note_roles(&f, f.roles);
+		pm_reach_parts(plan->topology, NULL, f.part, f.room);
+		rc = find_tree(&f, err);
+	}
+	if (rc == -ENOTSUP && forget_named(plan->topology))
+		rc = find_tree(&f, err);
 	pm_pool_free(&f.pool);
 	return rc;
 }
