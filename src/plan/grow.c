@@ -386,6 +386,29 @@ static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
 	return 0;
 }
 
+/*
+ * An absent port that is a compute port above the leaves was named by the operator (its
+ * name is not kept) and stays one.
+ */
+static void keep_named(const struct pm_plan *old, const struct pm_fabric *now,
+		       struct pm_fabric *merged)
+{
+	const struct pm_fabric *topology = old->topology;
+
+	if (old->tree.levels_by != PM_BY_LEAVES &&
+	    old->tree.levels_by != PM_BY_LARGE_LEAVES)
+		return;
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(topology, i, merged),
+			 here = pm_fabric_same_port(topology, i, now);
+
+		if (topology->ports[i].host == PM_COMPUTE && port != PM_NONE &&
+		    !pm_tree_is_leaf(&old->tree, topology->ports[i].node) &&
+		    (here == PM_NONE || !now->ports[here].host))
+			merged->ports[port].named = 1;
+	}
+}
+
 /* Makes a plan for the union of an old one and the fabric; planned may be NULL. */
 static int extend(const struct pm_plan *old, const struct pm_plan *planned,
 		  const struct pm_fabric *now, struct pm_plan **extended,
@@ -398,6 +421,7 @@ static int extend(const struct pm_plan *old, const struct pm_plan *planned,
 
 	if (rc)
 		return rc;
+	keep_named(old, now, merged);
 	plan = plan_new(&config, merged);
 	if (!plan)
 		return pm_error_no_memory(err);

@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <portmajor/fabric/roles.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/plan/guess.h>
 
 #define TWO_LEVEL                                                                        \
@@ -139,6 +140,37 @@ static void test_named_stay(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Also after a restart, and if it is absent while the plan grows. */
+static void test_named_absent(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");
+	struct pm_fabric *later = recipe_draw(TWO_LEVEL "s1:3=h");
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_roles roles = {.rules = {.count = 0}};
+	struct pm_plan *plan = NULL, *read = NULL, *grown = NULL;
+	uint32_t port = world_port(fabric, "s0", 3);
+	char *text = NULL;
+	size_t length;
+
+	add_rule(&roles, "compute name g");
+	pm_roles_apply(&roles, fabric);
+	pm_roles_apply(&roles, later);
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	assert_int_equal(pm_plan_file_print(plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_parse(text, length, "plan", &read, NULL), 0);
+	assert_int_equal(pm_plan_grow(read, later, &grown, NULL), 0);
+	assert_non_null(grown);
+	assert_int_equal(grown->topology->ports[port].host, PM_COMPUTE);
+	assert_int_equal(grown->topology->ports[world_port(later, "s1", 3)].host,
+			 PM_SERVICE);
+	free(text);
+	pm_plan_free(grown);
+	pm_plan_free(read);
+	pm_plan_free(plan);
+	pm_fabric_free(later);
+	pm_fabric_free(fabric);
+}
+
 /* Switches of one name are distinguished. */
 static void test_same_names(void **state)
 {
@@ -163,9 +195,8 @@ static void test_same_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_roles_stay),
-		cmocka_unit_test(test_named_stay),
+		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_roles_stay),
+		cmocka_unit_test(test_named_stay), cmocka_unit_test(test_named_absent),
 		cmocka_unit_test(test_same_names),
 	};
 
