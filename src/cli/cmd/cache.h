@@ -14,7 +14,8 @@
 #define CLI_CACHE_DIR "/var/cache/opensm"
 
 /* Behind a path that is not there. */
-#define CACHE_NONE "not there: no OpenSM has run here with portmajor, or only in shadow mode"
+#define CACHE_NONE                                                                       \
+	"not there: no OpenSM has run here with portmajor, or only in shadow mode"
 
 struct cache_paths {
 	char **path; /* by their GUIDs */
