@@ -290,12 +290,13 @@ static void judge_read(struct repairer *r, const uint16_t *lids, uint32_t num,
 		throttle_confirm(r->config.throttle, lids[i], fits);
 		rest |= !fits;
 	}
-	if (!rest)
+	if (!rest) {
 		tries->num = 0;
-	else if (tries->num < REPAIRER_RETRIES)
-		repairer_try_again(tries);
-	else
+		return;
+	}
+	if (tries->num == REPAIRER_RETRIES)
 		repairer_ask_sweep(r, "a switch with changes cannot be read", "");
+	repairer_try_again(tries); /* until the sweep, which may be due already */
 }
 
 /* Reads all ports of a few switches; a discovery is cheaper for many. */
