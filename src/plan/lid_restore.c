@@ -9,8 +9,8 @@
  * Evidence (best first) that a LID is another port's: guid2lid has it for another GUID;
  *   tables lead it to another slot; to some port.
  *
- * A LID that is not settled goes by the first of these rules that applies. A place whose
- * planned LID is settled takes part in rule 1 alone, in none if a plan file settled it:
+ * A LID that is not settled goes by the first of these rules that applies. Only rule 1
+ * can replace a place's settled LID, and not one that a plan file settled:
  *
  *   1. guid2lid has it for a newcomer's GUID: that newcomer, at whatever place.
  *   2. Tables lead it to a newcomer's slot, and guid2lid has it for no other GUID: that
@@ -22,8 +22,8 @@
  *      one that left. So installed entries can stay.
  *
  * A newcomer that gets none by these rules keeps the planned LID, unless there is
- * evidence that this is another port's: then it gets one of the first four below and, if
- * there is none, keeps the planned one all the same.
+ * evidence that this is another port's: then it gets one of the second to fourth below
+ * and, if there is none, keeps the planned one all the same.
  *
  * A place that loses its LID by these rules gets the first of these that exists. None of
  * the first four is another port's by any evidence:
