@@ -756,7 +756,7 @@ static void test_exchange(void **state)
 		go(&trial, b);
 		hold_all(&trial, false);
 		last_tables(&trial);
-		trial.parts[a].claims = i % 2; /* once it is known what is assigned */
+		trial.parts[a].claims = i % 2; /* to the LID of the round before */
 		trial.parts[a].had = assigned;
 		sweep_well(&trial);
 		slot_a = slot_now(&trial, a);
@@ -789,7 +789,7 @@ static void test_left(void **state)
 		go(&trial, a);
 		hold_all(&trial, false);
 		last_tables(&trial);
-		trial.parts[a].claims = i; /* once it is known what is assigned */
+		trial.parts[a].claims = i; /* to the LID of the round before */
 		trial.parts[a].had = assigned;
 		sweep_well(&trial);
 		assigned = trial.plan->lid[slot_now(&trial, a)];

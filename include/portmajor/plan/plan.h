@@ -11,10 +11,10 @@
  * with the leaves' own LIDs among them, and, in the gaps, the LIDs of the switches that
  * make up the plane above the leaves. A run begins at a block boundary (a run of at most
  * 32 LIDs at a multiple of its size, rounded up to a power of two), and is as long as
- * whole blocks allow: the rest is spare, for growth. Where the planes of
- * a component fit into one block, but not with such lengths, they share it: each run is
- * as long as needed, plus an equal part of the rest (without LMC). Subtrees with at most
- * 64 LIDs in a plane do not straddle blocks, as far as the spare allows. Example,
+ * whole blocks allow: the rest is spare, for growth. Where the planes of a component fit
+ * into one block, but not with such lengths, they share it: each run is as long as
+ * needed, plus an equal part of the rest (without LMC). If the spare allows, no subtree
+ * with at most 64 LIDs in a plane straddles two blocks. Example,
  * director of 324 leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a
  * pod:
  *

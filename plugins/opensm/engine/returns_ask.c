@@ -117,8 +117,9 @@ static bool is_elsewhere(const osm_physp_t *port, const osm_physp_t *other)
 }
 
 /*
- * A cable whose ends answer differently: OpenSM drops it in each discovery, so that a
- * return would last until the next one. It shows from one end only.
+ * A cable is disputed if OpenSM's record has both its ports up, but not the cable: so if
+ * one end gives another port's number. Each discovery drops such a cable, and a return
+ * would last until the next one. An SMP over the cable shows it, to that end alone.
  */
 static void find_dispute(const struct work *work, struct link *link)
 {
@@ -153,7 +154,10 @@ static void address_ends(struct work *work, struct link *link)
 	find_dispute(work, link);
 }
 
-/* Asks the far end what it is and has; of a disputed link, each end over the other. */
+/*
+ * Asks the far end for its node and values, and over a disputed link the near end for its
+ * node, too.
+ */
 static void ask_far(struct work *work)
 {
 	for (uint32_t i = work->judged; i < work->num_links; i++) {
